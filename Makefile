@@ -1,0 +1,53 @@
+# The only list of commands. `make` alone prints it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test unit system lint types bench fmt lock docs clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+$(BIN)/corvo: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Corvo needs Python 3.11 or newer: make PYTHON=python3.11"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the locked packages into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $(BIN)/corvo
+
+setup: $(BIN)/corvo ## build .venv from the lock file
+
+run: setup ## start a server on http://localhost:8080 with its data in ./data
+	@exec $(BIN)/corvo server
+
+test: setup ## every test
+	@$(BIN)/python -m pytest
+
+unit: setup ## the tests that start no process
+	@$(BIN)/python -m pytest -m "not system"
+
+system: setup ## the tests that start real processes
+	@$(BIN)/python -m pytest -m system
+
+lint: setup ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup ## mypy, strict
+	@$(BIN)/mypy
+
+bench: setup ## measure this product and the prototype in one run
+	@$(BIN)/python -m benchmarks.run
+
+fmt: setup ## format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: setup ## write requirements.lock anew from pyproject.toml
+	@$(BIN)/python -m pip install --quiet pip-tools
+	@$(BIN)/pip-compile --quiet --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --output-file requirements.lock pyproject.toml
+
+clean: ## remove what the other commands made
+	@rm -rf $(VENV) data build *.egg-info .mypy_cache .ruff_cache .hypothesis

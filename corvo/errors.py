@@ -1,0 +1,77 @@
+"""The family of refusals: what a caller is told when the answer is no.
+
+    Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
+    ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
+    ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST
+    └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  DEADLINE_EXCEEDED  DRAINING   (retry later)
+
+A refusal decided inside an operation is data: it is replicated like any result and travels back over the wire as
+`(code, message)`. A broken invariant is not a refusal: it raises `Corrupt`, and the process stops.
+"""
+
+import msgspec
+
+# Code → HTTP status. The reference page of errors is drawn from this table.
+STATUS: dict[str, int] = {
+    "PARSE_ERROR": 400,
+    "VALIDATION_ERROR": 400,
+    "BAD_REQUEST": 400,
+    "NOT_FOUND": 404,
+    "JOB_NOT_FOUND": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "REQUEST_TIMEOUT": 408,
+    "WRONG_STATE": 409,
+    "LEASE_LOST": 409,
+    "PAYLOAD_TOO_LARGE": 413,
+    "BODY_TOO_LARGE": 413,
+    "URI_TOO_LONG": 414,
+    "UNSUPPORTED_MEDIA_TYPE": 415,
+    "HEADERS_TOO_LARGE": 431,
+    "OVERLOADED": 429,
+    "INTERNAL_ERROR": 500,
+    "SHARD_UNAVAILABLE": 503,
+    "READ_DB_UNAVAILABLE": 503,
+    "DRAINING": 503,
+    "NOT_LEADER": 503,
+    "DEADLINE_EXCEEDED": 504,
+    "HTTP_VERSION_NOT_SUPPORTED": 505,
+}
+
+# What the caller may simply send again.
+RETRYABLE = frozenset(
+    {"OVERLOADED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "DRAINING", "NOT_LEADER", "DEADLINE_EXCEEDED"}
+)
+
+
+class Refusal(Exception):
+    """An answer of no. `field` names the offending input where there is one."""
+
+    def __init__(self, code: str, message: str, field: str | None = None, retry_after_ms: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.field = field
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.code]
+
+
+class Refused(msgspec.Struct, array_like=True, frozen=True, tag=0):
+    """A refusal as it travels between processes and stands in batch answers."""
+
+    code: str
+    message: str
+    retry_after_ms: int = 0
+
+    def to_refusal(self) -> Refusal:
+        return Refusal(self.code, self.message, retry_after_ms=self.retry_after_ms)
+
+
+class Corrupt(AssertionError):
+    """The disk or the log says something impossible. Never handled: the process stops and says so."""
+
+
+def invalid(field: str, message: str) -> Refusal:
+    return Refusal("VALIDATION_ERROR", f"{field}: {message}", field=field)

@@ -1,0 +1,118 @@
+"""The job and the records beside it, as they are stored and replicated.
+
+All are msgpack arrays: fields are known by position. To change one: add the field last, with a default, and pin its
+bytes with `tests/golden`; never reorder, rename freely, never reuse a position. Moments are nanoseconds since 1970
+with 0 for "not yet"; texts and JSON documents use emptiness for "none".
+"""
+
+from enum import IntEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from corvo.lifecycle import State
+from corvo.limits import LEASE_MS_DEFAULT
+from corvo.retry import Backoff
+
+# Types of public fields: decoding checks them, OpenAPI describes them.
+QueueName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}\Z",
+        description="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit",
+    ),
+]
+WorkerId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}\Z",
+        description="1 to 200 characters of letters, digits and `._:/@+-`, beginning with a letter or digit",
+    ),
+]
+JobId = Annotated[str, Meta(min_length=1, max_length=64)]
+ShortText = Annotated[str, Meta(max_length=256)]
+
+
+class Priority(IntEnum):
+    """Lower is fetched first. Stored as its number, also inside keys: never renumber."""
+
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+
+
+PRIORITY_NAMES: tuple[str, ...] = tuple(priority.name.lower() for priority in Priority)
+
+
+class Job(msgspec.Struct, array_like=True, gc=False):
+    id: str
+    queue: str
+    state: State
+    priority: Priority
+    payload: bytes  # JSON, byte for byte as it was sent
+    max_retries: int  # attempts in all
+    backoff: Backoff
+    base_delay_ms: int
+    max_delay_ms: int
+    created_at: int
+    position: int = 0  # place in the pending order; unique in the shard, also its tie-breaker
+    due_at: int = 0  # when it becomes pending, while scheduled or retrying
+    attempt: int = 0  # claims since birth or the last manual retry
+    started_at: int = 0
+    completed_at: int = 0
+    failed_at: int = 0
+    lease_expires_at: int = 0
+    lease_ms: int = LEASE_MS_DEFAULT  # span that each heartbeat renews
+    lease_token: int = 0  # number of the newest claim; it never goes back
+    claim_id: int = 0  # the fetch that made the newest claim
+    settled_id: int = 0  # the request that ended the newest claim: its repetition gets the same answer
+    worker_id: str = ""
+    hostname: str = ""
+    tags: bytes = b""
+    progress: bytes = b""
+    checkpoint: bytes = b""
+    result: bytes = b""
+    parent_id: str = ""
+
+
+class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One failed attempt. Filed under the claim's number, which a manual retry does not reset."""
+
+    job_id: str
+    claim: int
+    attempt: int
+    error: str
+    backtrace: str
+    created_at: int
+
+
+class Queue(msgspec.Struct, array_like=True):
+    """What a shard knows of a queue. The counts are exact: every change of state passes through them."""
+
+    name: str
+    created_at: int
+    counts: list[int]  # jobs now in each state, by the state's number
+    cursors: list[int]  # per priority, the position of the last job claimed: nothing pending lies before it
+    enqueued: int = 0  # ever
+    completed: int = 0  # ever
+    failed: int = 0  # attempts that failed, ever
+
+
+class Worker(msgspec.Struct, array_like=True):
+    id: str
+    hostname: str
+    queues: list[str]
+    started_at: int
+    last_seen_at: int
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_job_error = msgspec.msgpack.Decoder(JobError).decode
+decode_queue = msgspec.msgpack.Decoder(Queue).decode
+decode_worker = msgspec.msgpack.Decoder(Worker).decode
+
+
+def new_queue(name: str, created_at: int) -> Queue:
+    return Queue(name, created_at, [0] * len(State), [0] * len(Priority))

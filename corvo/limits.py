@@ -1,0 +1,42 @@
+"""Every bound of the system in one place, each with its reason.
+
+A bound that users may change is a setting (`settings.py`); what stands here is part of the contract.
+"""
+
+import re
+
+# Names that reach keys. The pattern shuts out the separators of `state/keys.py` (`|` and NUL), so that no
+# name can forge a key, and control characters, so that no name can forge a log line or a header.
+QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
+WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
+JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
+
+SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
+QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
+JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out
+FETCH_COUNT_MAX = 512  # the original's bound, which its clients know
+HEARTBEAT_JOBS_MAX = 1000
+
+PAYLOAD_BYTES_DEFAULT = 256 * 1024
+BODY_BYTES_MAX = 16 * 1024 * 1024  # read at most this much of any request, whatever its route
+JSON_DEPTH_MAX = 64  # deep enough for people, too shallow to exhaust a recursive reader
+SMALL_JSON_BYTES_MAX = 64 * 1024  # tags, progress, checkpoint: rewritten with the job at each change
+ERROR_CHARS_MAX = 8 * 1024
+BACKTRACE_CHARS_MAX = 64 * 1024
+TEXT_CHARS_MAX = 256  # host names, reasons, tag keys
+
+ATTEMPTS_MAX = 1000
+DELAY_MS_MAX = 366 * 24 * 3600 * 1000  # a year: any retry or delay beyond is a typing mistake
+SCHEDULE_AHEAD_NS_MAX = 5 * 366 * 24 * 3600 * 10**9
+LEASE_MS_DEFAULT = 60_000
+LEASE_MS_MIN = 1_000
+LEASE_MS_MAX = 12 * 3600 * 1000
+POLL_MS_DEFAULT = 30_000
+POLL_MS_MAX = 60_000
+
+UPKEEP_JOBS_PER_ENTRY = 500  # timers due at one moment are settled in slices, so that one entry stays short
+ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not drag a thousand backtraces
+
+CALLS_PER_MESSAGE_MAX = 4096
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # ZeroMQ refuses a larger frame before it allocates anything
+ENTRY_BYTES_MAX = 8 * 1024 * 1024  # one Raft entry; more waits for the next turn

@@ -1,0 +1,131 @@
+"""What every process of a node does at its start: read the settings, log, take its lock, die with its parent.
+
+Not part of the pure core: this touches the machine. `corvo server` writes the files, the other processes read them.
+"""
+
+import ctypes
+import fcntl
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import structlog
+
+from corvo.settings import Settings
+
+RUN = "run"  # sockets, locks and the files that the supervisor writes, below the data directory
+_PR_SET_PDEATHSIG = 1
+
+
+class Locked(Exception):
+    """Another process holds the lock."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a data directory was made for. Outside LevelDB, so that an emptied database is noticed, not created anew."""
+
+    cluster_id: str
+    node_id: str
+    shards: int
+    format: int = 1
+
+
+def take_lock(path: Path) -> IO[str]:
+    """An exclusive lock for the life of the process: two processes can bind one ipc path, so the path is no lock."""
+    file = path.open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise Locked(holder) from None
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
+
+
+def write_settings(settings: Settings) -> None:
+    path = Path(settings.data_dir, RUN, "settings.json")
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
+
+
+def read_settings(run_dir: Path) -> Settings:
+    return msgspec.json.decode((run_dir / "settings.json").read_bytes(), type=Settings)
+
+
+def read_identity(data_dir: Path) -> Identity | None:
+    path = data_dir / "identity.json"
+    return msgspec.json.decode(path.read_bytes(), type=Identity) if path.exists() else None
+
+
+def write_identity(data_dir: Path, identity: Identity) -> None:
+    """Written whole or not at all, and on disk before anything is built on it."""
+    path, draft = data_dir / "identity.json", data_dir / "identity.json.new"
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(identity))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_directory(data_dir)
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def die_with_parent() -> None:
+    """A supervisor that is killed cannot stop its children; the kernel can. Linux only; elsewhere the locks hold."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() == 1 and os.environ.get("CORVO_SUPERVISED_BY", "1") != "1":
+        raise SystemExit("the supervisor is gone")
+
+
+def configure_logging(level: str, log_format: str, **context: Any) -> None:
+    """One line an event, to standard output: the supervisor passes it on. Standard-library loggers join in."""
+    is_console = log_format == "console" or (log_format == "auto" and sys.stdout.isatty())
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    renderer: list[Any] = (
+        [structlog.dev.ConsoleRenderer(colors=log_format == "auto" or sys.stdout.isatty())]
+        if is_console
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_to_json)]
+    )
+    structlog.configure(
+        processors=[*shared, *renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(**context)
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=getattr(logging, level.upper()), force=True)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a text stream in every process of ours
+
+
+def _to_json(event: Any, **options: Any) -> str:
+    return json.dumps(event, **options)

@@ -1,0 +1,1 @@
+"""Operations on jobs, one idea a file."""

@@ -1,0 +1,150 @@
+"""Ack: a worker reports that a job is done.
+
+A job completes once. An ack that is sent again under the same lease gets the same answer; an ack under a lease that
+is over is refused and changes nothing.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.errors import Refused
+from corvo.job import JobId
+from corvo.json_edge import EMPTY_RAW, document
+from corvo.lifecycle import State, Verb
+from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
+from corvo.ops.jobs.lease import holds, lost
+from corvo.ops.operation import (
+    Answer,
+    Asking,
+    Body,
+    Endpoint,
+    ItemRefused,
+    Operation,
+    Plan,
+    gather,
+    item_refused,
+    spread,
+)
+from corvo.sharding import shard_of_job
+from corvo.state.effects import change
+from corvo.state.tables import Tables
+
+LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token that the claim came with")]
+
+
+class AckBody(Body):
+    result: msgspec.Raw = EMPTY_RAW
+    checkpoint: msgspec.Raw = EMPTY_RAW
+    lease_token: LeaseToken | None = None
+
+
+class AckBatchItem(AckBody, kw_only=True):
+    job_id: JobId
+
+
+class AckBatchBody(Body):
+    acks: Annotated[list[AckBatchItem], Meta(min_length=1, max_length=FETCH_COUNT_MAX)]
+
+
+class Acked(msgspec.Struct):
+    status: str = "ok"
+
+
+class AckedBatch(msgspec.Struct):
+    acked: int
+    results: list[Acked | ItemRefused]
+
+
+class AckItem(msgspec.Struct, array_like=True, gc=False):
+    job_id: str
+    lease_token: int = 0
+    result: bytes = b""
+    checkpoint: bytes = b""
+
+
+class Ack(Operation, tag=3):
+    ask_id: int  # names this request: repeated after a crash, it gets its old answer
+    items: list[AckItem]
+
+    result: ClassVar[Any] = list[Refused | None]
+
+    def apply(self, tables: Tables) -> list[Refused | None]:
+        return [self._ack(tables, item) for item in self.items]
+
+    def _ack(self, tables: Tables, item: AckItem) -> Refused | None:
+        job = tables.find_job(item.job_id)
+        if job is not None:
+            if holds(job, item.lease_token):
+                job.result = item.result
+                if item.checkpoint:
+                    job.checkpoint = item.checkpoint
+                job.completed_at = tables.now
+                job.settled_id = self.ask_id
+                tables.queue(job.queue).completed += 1
+                change(tables, job, Verb.COMPLETE)
+                return None
+            if job.state == State.COMPLETED and (job.settled_id == self.ask_id or item.lease_token == job.lease_token):
+                return None
+        return lost(job, item.job_id, item.lease_token)
+
+
+def ack_item(job_id: str, body: AckBody, at: str = "") -> AckItem:
+    return AckItem(
+        job_id,
+        body.lease_token or 0,
+        document(body.result, f"{at}result", PAYLOAD_BYTES_DEFAULT),
+        document(body.checkpoint, f"{at}checkpoint"),
+    )
+
+
+def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
+    operation = Ack(asking.mint.claim_id(), [ack_item(job_id, body)])
+
+    def conclude(results: list[Any]) -> Answer:
+        refused = results[0][0]
+        if refused is not None:
+            raise refused.to_refusal()
+        return Answer(200, Acked())
+
+    return Plan([(shard_of_job(job_id, asking.shard_count), operation)], conclude)
+
+
+def _plan_batch(asking: Asking, body: AckBatchBody) -> Plan:
+    groups = spread(body.acks, lambda ack: shard_of_job(ack.job_id, asking.shard_count))
+    ask_id = asking.mint.claim_id()
+    items = [ack_item(ack.job_id, ack, f"acks[{number}].") for number, ack in enumerate(body.acks)]
+
+    def conclude(results: list[Any]) -> Answer:
+        outcomes = gather(len(items), groups, results)
+        answers = [Acked() if outcome is None else item_refused(outcome) for outcome in outcomes]
+        return Answer(200, AckedBatch(outcomes.count(None), answers))
+
+    calls = [(shard, Ack(ask_id, [items[number] for number in numbers])) for shard, numbers in groups.items()]
+    return Plan([*calls], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="ack_batch",
+        method="POST",
+        path="/ack/batch",
+        summary="Complete up to 512 jobs; each is answered for itself",
+        body=AckBatchBody,
+        answers={200: AckedBatch},
+        refusals=("JOB_NOT_FOUND",),
+        plan=_plan_batch,
+    ),
+    Endpoint(
+        name="ack",
+        method="POST",
+        path="/ack/{job_id}",
+        summary="Complete a job",
+        body=AckBody,
+        body_optional=True,
+        answers={200: Acked},
+        refusals=("JOB_NOT_FOUND", "LEASE_LOST", "WRONG_STATE"),
+        plan=_plan_one,
+    ),
+)

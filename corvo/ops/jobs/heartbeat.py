@@ -1,0 +1,130 @@
+"""Heartbeat: a worker is alive and says how far its jobs have come.
+
+Renews the lease by the span it was claimed with. The answer is where a worker learns that it should stop: `cancel`
+for a job that was cancelled, `lease_lost` for one that now belongs to somebody else.
+"""
+
+from enum import IntEnum
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.errors import Refusal
+from corvo.job import Worker
+from corvo.json_edge import EMPTY_RAW, object_document
+from corvo.lifecycle import State
+from corvo.limits import HEARTBEAT_JOBS_MAX
+from corvo.ops.jobs.ack import LeaseToken
+from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
+from corvo.ops.jobs.lease import holds
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.sharding import shard_of_job
+from corvo.state.effects import renew
+from corvo.state.tables import Tables
+
+
+class Pulse(IntEnum):
+    OK = 0
+    CANCEL = 1
+    LEASE_LOST = 2
+
+
+class HeartbeatJob(Body):
+    progress: msgspec.Raw = EMPTY_RAW
+    checkpoint: msgspec.Raw = EMPTY_RAW
+    lease_token: LeaseToken | None = None
+
+
+class HeartbeatBody(Body):
+    jobs: Annotated[dict[str, HeartbeatJob], Meta(min_length=1, max_length=HEARTBEAT_JOBS_MAX)]
+
+
+class HeartbeatStatus(msgspec.Struct):
+    status: str
+
+
+class HeartbeatAnswer(msgspec.Struct):
+    jobs: dict[str, HeartbeatStatus]
+
+
+class Beat(msgspec.Struct, array_like=True, gc=False):
+    job_id: str
+    lease_token: int = 0
+    progress: bytes = b""
+    checkpoint: bytes = b""
+
+
+class Heartbeat(Operation, tag=5):
+    beats: list[Beat]
+
+    result: ClassVar[Any] = list[Pulse]
+
+    def apply(self, tables: Tables) -> list[Pulse]:
+        return [_beat(tables, beat) for beat in self.beats]
+
+
+def _beat(tables: Tables, beat: Beat) -> Pulse:
+    job = tables.find_job(beat.job_id)
+    if job is None or not holds(job, beat.lease_token):
+        if job is not None and job.state == State.CANCELLED and beat.lease_token in (0, job.lease_token):
+            return Pulse.CANCEL
+        # Without a token the client knows only `ok` and `cancel`: stopping is what it must do.
+        return Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL
+    if beat.progress:
+        job.progress = beat.progress
+    if beat.checkpoint:
+        job.checkpoint = beat.checkpoint
+    renew(tables, job, tables.now + job.lease_ms * 1_000_000)
+    worker = tables.find_worker(job.worker_id)
+    if worker is not None and tables.now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS:
+        tables.put_worker(Worker(worker.id, worker.hostname, worker.queues, worker.started_at, tables.now))
+    return Pulse.OK
+
+
+def pulse_status(pulse: Pulse) -> HeartbeatStatus:
+    return HeartbeatStatus(Pulse(pulse).name.lower())
+
+
+def new_beat(job_id: str, body: HeartbeatJob) -> Beat:
+    return Beat(
+        job_id,
+        body.lease_token or 0,
+        object_document(body.progress, f"jobs.{job_id}.progress"),
+        object_document(body.checkpoint, f"jobs.{job_id}.checkpoint"),
+    )
+
+
+def _plan(asking: Asking, body: HeartbeatBody) -> Plan:
+    beats: list[Beat] = []
+    strangers: list[tuple[str, Pulse]] = []  # ids that no shard can have minted: answered like unknown jobs
+    for job_id, job in body.jobs.items():
+        beat = new_beat(job_id, job)
+        try:
+            shard_of_job(job_id, asking.shard_count)
+        except Refusal:
+            strangers.append((job_id, Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL))
+        else:
+            beats.append(beat)
+    groups = spread(beats, lambda beat: shard_of_job(beat.job_id, asking.shard_count))
+
+    def conclude(results: list[Any]) -> Answer:
+        pulses = dict(zip((beat.job_id for beat in beats), gather(len(beats), groups, results), strict=True))
+        pulses.update(strangers)
+        return Answer(200, HeartbeatAnswer({job_id: pulse_status(pulses[job_id]) for job_id in body.jobs}))
+
+    calls = [(shard, Heartbeat([beats[number] for number in numbers])) for shard, numbers in groups.items()]
+    return Plan([*calls], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="heartbeat",
+        method="POST",
+        path="/heartbeat",
+        summary="Renew leases, report progress, learn of cancellations",
+        body=HeartbeatBody,
+        answers={200: HeartbeatAnswer},
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,106 @@
+"""What an operation is, and how a request over HTTP becomes one.
+
+An operation is a struct with a number, fields and `apply`. Its number is its name in the log for ever. Beside it, in
+the same file, stand the endpoints that ask for it: each knows its route, its body, and `plan`, which turns a checked
+body into operations for shards and the shards' results into one answer. All of it is pure; the gateway does the I/O.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import msgspec
+
+from corvo.errors import Refused
+from corvo.ids import Minter
+from corvo.state.tables import Tables
+
+T = TypeVar("T")
+
+
+class Operation(msgspec.Struct, array_like=True):
+    """A change that is asked of one shard.
+
+    `apply` sees the state and the machine's time (`tables.now`) and nothing else. It either changes the state and
+    returns a result, or raises `Refusal` having changed nothing. Operations on several items refuse item by item.
+    """
+
+    result: ClassVar[Any] = None  # type of what `apply` returns, for the decoder at the other end
+
+    def apply(self, tables: Tables) -> Any:
+        raise NotImplementedError
+
+
+class Query(msgspec.Struct, array_like=True):
+    """A question to one shard's leader, answered from its state without an entry in the log."""
+
+    result: ClassVar[Any] = None
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """A public JSON body. Strict: an unknown field is a typing mistake, and the caller is told so."""
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """What planning needs to know beside the body: everything that is not the request's own is handed in."""
+
+    shard_count: int
+    payload_bytes_max: int
+    mint: Minter
+    clock_ns: Callable[[], int]
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any  # a struct, or None for an empty body
+
+
+class Plan(NamedTuple):
+    calls: list[tuple[int, Operation | Query]]  # shard, what to ask of it
+    conclude: Callable[[list[Any]], Answer]  # the results, in the order of the calls
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One route of the HTTP interface. OpenAPI, the reference page and the router are drawn from these."""
+
+    method: str
+    path: str  # below /api/v1, with {parameters}
+    summary: str
+    body: type[msgspec.Struct] | None = None
+    body_optional: bool = False  # an empty body means the body's defaults
+    query: type[msgspec.Struct] | None = None  # parameters after the `?`
+    answers: dict[int, Any]  # status → type of the answer
+    refusals: tuple[str, ...] = ()  # codes beyond those that every route can give
+    plan: Callable[..., Plan] | None = None  # (asking, body, *path parameters); None: a journey or a read of read.db
+    name: str  # of the journey or answer that serves it where there is no plan; metric label
+
+
+class ItemRefused(msgspec.Struct):
+    """An item of a batch that was refused, in place of its answer."""
+
+    error: str
+    code: str
+
+
+def item_refused(refused: Refused) -> ItemRefused:
+    return ItemRefused(refused.message, refused.code)
+
+
+def spread(items: Sequence[T], shard_of: Callable[[T], int]) -> dict[int, list[int]]:
+    """Item numbers grouped by shard, each group in the order of the request."""
+    groups: dict[int, list[int]] = {}
+    for number, item in enumerate(items):
+        groups.setdefault(shard_of(item), []).append(number)
+    return groups
+
+
+def gather(count: int, groups: dict[int, list[int]], results: list[list[Any]]) -> list[Any]:
+    """The reverse of `spread`: results of all shards back in the order of the request."""
+    gathered: list[Any] = [None] * count
+    for numbers, group in zip(groups.values(), results, strict=True):
+        for number, result in zip(numbers, group, strict=True):
+            gathered[number] = result
+    return gathered
+
+
+def is_unique(values: Sequence[Hashable]) -> bool:
+    return len(set(values)) == len(values)

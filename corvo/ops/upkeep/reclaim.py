@@ -1,0 +1,31 @@
+"""Reclaim: leases that ran out are ended, and count as failed attempts.
+
+A job with attempts left goes back to pending at once, for its worker is gone, not the cause; a job with none is
+dead. So a job that kills every worker that touches it stops doing so.
+"""
+
+from typing import Any, ClassVar
+
+from corvo.lifecycle import Verb
+from corvo.limits import UPKEEP_JOBS_PER_ENTRY
+from corvo.ops.jobs.fail import record_failure
+from corvo.ops.operation import Operation
+from corvo.retry import attempts_remaining
+from corvo.state.effects import change
+from corvo.state.tables import Tables
+
+
+class Reclaim(Operation, tag=101):
+    result: ClassVar[Any] = int
+
+    def apply(self, tables: Tables) -> int:
+        over = tables.leases.over(tables.now, UPKEEP_JOBS_PER_ENTRY)
+        for job_id in over:
+            job = tables.require_job(job_id)
+            record_failure(tables, job, f"lease of worker {job.worker_id} expired", "")
+            if attempts_remaining(job.max_retries, job.attempt):
+                change(tables, job, Verb.RECLAIM)
+            else:
+                job.failed_at = tables.now
+                change(tables, job, Verb.GIVE_UP)
+        return len(over)

@@ -1,0 +1,46 @@
+"""What the mirror asks of a shard: changes after a point, or the whole state piece by piece."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.job import Worker
+from corvo.ops.operation import Query
+
+
+class Batch(msgspec.Struct, array_like=True):
+    """Records by key, newest value each; None means deleted. Applying a batch twice changes nothing.
+
+    `is_gap`: the shard no longer knows what changed after the point asked for; only a scan can help.
+    """
+
+    upto: int
+    records: list[tuple[bytes, bytes | None]]
+    is_gap: bool = False
+    presence: list[Worker] = []  # workers that wait at this shard: not replicated, gone with the process
+
+
+class Pull(Query, tag=1010):
+    """Changes after an index; the answer waits until there are some. The index is also the mirror's receipt:
+    everything up to it is safe in read.db and need not be remembered."""
+
+    after: int
+    wait_ms: int
+    records_max: int
+
+    result: ClassVar[Any] = Batch
+
+
+class Piece(msgspec.Struct, array_like=True):
+    """A stretch of the state in the order of its keys. `as_of` is the index that the first piece is no older than."""
+
+    as_of: int
+    records: list[tuple[bytes, bytes]]
+    next_key: bytes  # empty: this was the last piece
+
+
+class Scan(Query, tag=1011):
+    start: bytes
+    records_max: int
+
+    result: ClassVar[Any] = Piece

@@ -1,0 +1,34 @@
+"""All queues with exact counts per state."""
+
+import msgspec
+
+from corvo.ops.operation import Endpoint
+
+
+class QueueView(msgspec.Struct, kw_only=True):
+    name: str
+    paused: bool = False
+    created_at: str
+    pending: int
+    active: int
+    held: int
+    completed: int
+    dead: int
+    scheduled: int
+    retrying: int
+    cancelled: int
+    enqueued: int
+    failed: int
+    oldest_pending_at: str | None = None
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="queues",
+        method="GET",
+        path="/queues",
+        summary="All queues with their counts",
+        answers={200: list[QueueView]},
+        refusals=("READ_DB_UNAVAILABLE",),
+    ),
+)

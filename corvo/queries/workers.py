@@ -1,0 +1,27 @@
+"""Workers that have claimed jobs, and those that wait for one now."""
+
+import msgspec
+
+from corvo.ops.operation import Endpoint
+
+
+class WorkerView(msgspec.Struct, kw_only=True):
+    id: str
+    hostname: str
+    queues: list[str]
+    last_heartbeat: str
+    started_at: str
+    is_waiting: bool = False
+    active_jobs: int = 0
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="workers",
+        method="GET",
+        path="/workers",
+        summary="Workers, newest first",
+        answers={200: list[WorkerView]},
+        refusals=("READ_DB_UNAVAILABLE",),
+    ),
+)

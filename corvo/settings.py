@@ -1,0 +1,138 @@
+"""Settings: one struct, one loader, one explainer.
+
+Precedence: flag, environment (`CORVO_…`), TOML file, default. `load` is pure: it is given the three sources and
+returns the settings with the origin of each value, or every fault at once. Parts receive the numbers they need.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from corvo.limits import BODY_BYTES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+
+ENV_PREFIX = "CORVO_"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field is a flag (`--data-dir`), a variable (`CORVO_DATA_DIR`) and a key of the file (`data_dir`)."""
+
+    data_dir: Annotated[str, Meta(min_length=1, description="directory of everything this node keeps")] = "data"
+    bind: Annotated[str, Meta(description="address and port of HTTP; :8080 is every address, port 0 asks the OS")] = (
+        ":8080"
+    )
+    shards: Annotated[
+        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards; fixed when the data directory is made")
+    ] = 4
+    raft_bind: Annotated[str, Meta(description="address and first port of the links between nodes; shard i adds i")] = (
+        ":9400"
+    )
+    node_id: Annotated[
+        str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
+    ] = "node-1"
+    http_server: Annotated[Literal["hypercorn"], Meta(description="program that speaks HTTP")] = "hypercorn"
+    fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="least level that is logged")
+    ] = "info"
+    log_format: Annotated[
+        Literal["auto", "console", "json"], Meta(description="auto: console on a terminal, else json")
+    ] = "auto"
+    max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
+        PAYLOAD_BYTES_DEFAULT
+    )
+    shutdown_timeout: Annotated[
+        float, Meta(ge=0, le=600, description="seconds that requests in flight may take at shutdown")
+    ] = 20.0
+
+
+Origins = dict[str, str]  # setting → "flag", "environment", "file" or "default"
+
+
+class BadSettings(Exception):
+    """Every fault found, a sentence each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def load(
+    flags: Mapping[str, Any], environ: Mapping[str, str], file_text: str = "", file_name: str = "the settings file"
+) -> tuple[Settings, Origins]:
+    """`flags` hold None for what was not given."""
+    faults: list[str] = []
+    values: dict[str, Any] = {}
+    origins: Origins = dict.fromkeys(names(), "default")
+    for name, value in _from_file(file_text, file_name, faults).items():
+        values[name], origins[name] = value, "file"
+    for name in names():
+        variable = ENV_PREFIX + name.upper()
+        if variable in environ:
+            values[name], origins[name] = environ[variable], "environment"
+        if flags.get(name) is not None:
+            values[name], origins[name] = flags[name], "flag"
+    checked = {}
+    for name, value in values.items():
+        try:
+            checked[name] = msgspec.convert(value, _types()[name], strict=False)
+        except msgspec.ValidationError as error:
+            faults.append(f"{_label(name, origins[name])} is {value!r}: {str(error)[0].lower()}{str(error)[1:]}")
+    if not faults:
+        settings = Settings(**checked)
+        faults = _check_relations(settings)
+        if not faults:
+            return settings, origins
+    raise BadSettings(faults)
+
+
+def names() -> tuple[str, ...]:
+    return Settings.__struct_fields__
+
+
+def describe(name: str) -> str:
+    meta = _types()[name].__metadata__[0]
+    return str(meta.description)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """`:8080` → every address; ValueError with a sentence when it is no address."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError("expected host:port or :port, with a port up to 65535")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def _check_relations(settings: Settings) -> list[str]:
+    faults = []
+    for name in ("bind", "raft_bind"):
+        try:
+            split_address(getattr(settings, name))
+        except ValueError as error:
+            faults.append(f"--{name.replace('_', '-')} is {getattr(settings, name)!r}: {error}")
+    return faults
+
+
+def _from_file(text: str, file_name: str, faults: list[str]) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        faults.append(f"{file_name} is not TOML: {error}")
+        return {}
+    for name in [name for name in table if name not in names()]:
+        close = difflib.get_close_matches(name, names(), 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; the settings are {', '.join(names())}"
+        faults.append(f"{file_name} has an unknown setting {name!r}{hint}")
+        del table[name]
+    return table
+
+
+def _label(name: str, origin: str) -> str:
+    return {"flag": "--" + name.replace("_", "-"), "environment": ENV_PREFIX + name.upper()}.get(origin, name)
+
+
+def _types() -> dict[str, Any]:
+    return get_type_hints(Settings, include_extras=True)

@@ -1,0 +1,140 @@
+"""The bytes of every key; nothing else knows them.
+
+`|` ends a prefix, NUL ends a name, numbers are big-endian, so that the order of the bytes is the order of the
+numbers. Names are checked before they come here (`limits.py`): none can hold `|` or NUL.
+
+    j|{job id}                                      the job
+    je|{job id}\\0{claim:4}                          one failed attempt
+    p|{queue}\\0{priority:1}{position:8}{job id}     pending, critical or high
+    qa|{queue}\\0{position:8}{job id}                pending, normal: an append log
+    a|{queue}\\0{job id}                             active; value {lease end:8}{claim id:8}
+    s|{queue}\\0{due:8}{job id}                      scheduled
+    r|{queue}\\0{due:8}{job id}                      retrying
+    t|{due:8}{job id}                               when a scheduled or retrying job is due, over all queues
+    qn|{queue}                                      the queue: counts, cursors
+    w|{worker id}                                   a worker
+
+Kept by the replica itself and no part of the replicated state: `r|{index:8}` (Raft log; the first byte of an index
+is 0 and a queue begins with a letter or digit, so the two families share a prefix without meeting), `m|{index:8}`
+(what the mirror has yet to see) and `\\0…` (identity, hard state, applied marker).
+
+To change a key: add the new family, write both, migrate at start, then drop the old one. Never reinterpret bytes.
+"""
+
+import struct
+
+from corvo.job import Priority
+
+_U64 = struct.Struct(">Q")
+_U32 = struct.Struct(">I")
+_LEASE = struct.Struct(">QQ")
+
+pack_u64 = _U64.pack
+pack_u32 = _U32.pack
+pack_lease = _LEASE.pack
+unpack_lease = _LEASE.unpack
+
+JOBS = b"j|"
+JOB_ERRORS = b"je|"
+ACTIVE = b"a|"
+DUE = b"t|"
+QUEUES = b"qn|"
+WORKERS = b"w|"
+# Families of replicated state, for snapshots, hashes and comparisons. Each ends with `|`: prefixes never overlap.
+STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS)
+
+APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
+LOG_META = b"\0log"
+IDENTITY = b"\0identity"
+HARD_STATE = b"\0hard"
+MEMBERSHIP = b"\0members"
+INCARNATION = b"\0incarnation"
+FEED_FLOOR = b"\0feed"
+
+
+def job(job_id: str) -> bytes:
+    return b"j|" + job_id.encode()
+
+
+def job_error(job_id: str, claim: int) -> bytes:
+    return b"je|%b\0%b" % (job_id.encode(), _U32.pack(claim))
+
+
+def job_errors(job_id: str) -> bytes:
+    return b"je|%b\0" % job_id.encode()
+
+
+def pending(queue: str, priority: Priority, position: int, job_id: str) -> bytes:
+    return pending_prefix(queue, priority) + _U64.pack(position) + job_id.encode()
+
+
+def pending_prefix(queue: str, priority: Priority) -> bytes:
+    if priority == Priority.NORMAL:
+        return b"qa|%b\0" % queue.encode()
+    return b"p|%b\0%c" % (queue.encode(), priority)
+
+
+def pending_position(key: bytes, prefix_size: int) -> tuple[int, str]:
+    """The position and the job id in a pending key, given the size of its prefix."""
+    position: int = _U64.unpack_from(key, prefix_size)[0]
+    return position, key[prefix_size + 8 :].decode()
+
+
+def active(queue: str, job_id: str) -> bytes:
+    return b"a|%b\0%b" % (queue.encode(), job_id.encode())
+
+
+def active_job_id(key: bytes) -> str:
+    return key[key.index(0) + 1 :].decode()
+
+
+def scheduled(queue: str, due_at: int, job_id: str) -> bytes:
+    return b"s|%b\0%b%b" % (queue.encode(), _U64.pack(due_at), job_id.encode())
+
+
+def retrying(queue: str, due_at: int, job_id: str) -> bytes:
+    return b"r|%b\0%b%b" % (queue.encode(), _U64.pack(due_at), job_id.encode())
+
+
+def due(due_at: int, job_id: str) -> bytes:
+    return b"t|%b%b" % (_U64.pack(due_at), job_id.encode())
+
+
+def due_floor(due_at: int) -> bytes:
+    return b"t|" + _U64.pack(due_at)
+
+
+def due_parts(key: bytes) -> tuple[int, str]:
+    due_at: int = _U64.unpack_from(key, 2)[0]
+    return due_at, key[10:].decode()
+
+
+def queue(name: str) -> bytes:
+    return b"qn|" + name.encode()
+
+
+def worker(worker_id: str) -> bytes:
+    return b"w|" + worker_id.encode()
+
+
+def log_entry(index: int) -> bytes:
+    return b"r|" + _U64.pack(index)
+
+
+def log_index(key: bytes) -> int:
+    index: int = _U64.unpack_from(key, 2)[0]
+    return index
+
+
+def feed_record(index: int) -> bytes:
+    return b"m|" + _U64.pack(index)
+
+
+def after(key: bytes) -> bytes:
+    """The smallest key greater than this one."""
+    return key + b"\0"
+
+
+def prefix_end(prefix: bytes) -> bytes:
+    """The smallest key greater than every key with this prefix."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])

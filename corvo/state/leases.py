@@ -1,0 +1,60 @@
+"""Live leases, found by their end.
+
+Kept in memory only: each active job has its lease end in its `a|` key, so this is read back at start. It holds what
+is active now and nothing else, because a list with lazy deletion would hold a minute of finished jobs at full load.
+"""
+
+from heapq import heappop, heappush
+
+_SLOT_NS = 100_000_000  # ends within one tenth of a second share a slot; the exact end is compared inside it
+
+
+class Leases:
+    def __init__(self) -> None:
+        self._ends: dict[str, tuple[int, int]] = {}  # job id → lease end, claim id
+        self._slots: dict[int, set[str]] = {}
+        self._order: list[int] = []  # heap of slot numbers, each at most once per life of the slot
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, job_id: str, ends_at: int, claim_id: int) -> None:
+        self.remove(job_id)
+        self._ends[job_id] = (ends_at, claim_id)
+        slot = ends_at // _SLOT_NS
+        members = self._slots.get(slot)
+        if members is None:
+            members = self._slots[slot] = set()
+            heappush(self._order, slot)
+        members.add(job_id)
+
+    def remove(self, job_id: str) -> None:
+        known = self._ends.pop(job_id, None)
+        if known is not None:
+            # An emptied slot stays until it is the oldest: its number stands in the heap.
+            self._slots[known[0] // _SLOT_NS].discard(job_id)
+
+    def over(self, now: int, limit: int) -> list[str]:
+        """Ids whose lease has ended, oldest first; ties by id, so that every replica sees one order."""
+        self._drop_empty()
+        found: list[tuple[int, str]] = []
+        for slot in sorted(slot for slot in self._slots if slot <= now // _SLOT_NS):
+            found.extend((self._ends[job_id][0], job_id) for job_id in self._slots[slot])
+            if len(found) >= limit + 1_000:
+                break
+        return [job_id for ends_at, job_id in sorted(found) if ends_at <= now][:limit]
+
+    def next_end(self) -> int | None:
+        """When the first lease ends, to the nanosecond."""
+        self._drop_empty()
+        if not self._order:
+            return None
+        return min(self._ends[job_id][0] for job_id in self._slots[self._order[0]])
+
+    def claimed_by(self, claim_id: int) -> list[str]:
+        """Jobs still held under one fetch, by id. A scan: asked only when a fetch is repeated after a crash."""
+        return sorted(job_id for job_id, (_, claim) in self._ends.items() if claim == claim_id)
+
+    def _drop_empty(self) -> None:
+        while self._order and not self._slots[self._order[0]]:
+            del self._slots[heappop(self._order)]

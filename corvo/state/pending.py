@@ -1,0 +1,93 @@
+"""The order in which pending jobs are claimed: priority, then first in, first out.
+
+The order lives in the keys. In memory stands only a window on its front, per queue and priority, refilled from the
+map when it runs dry: claiming costs the same with ten jobs waiting or ten million, and memory stays bounded.
+A window is a cache: dropping one at any moment changes no answer. Its invariant: every key between the queue's
+cursor and the window's last item is in the window, and when `complete` there is no key behind that item either.
+A job that left the order otherwise than by being claimed (cancelled, say) may linger in a window; `pop` skips it.
+"""
+
+from collections import OrderedDict, deque
+
+from corvo.job import Job, Priority, Queue
+from corvo.lifecycle import State
+from corvo.state import keys
+from corvo.state.kv import Overlay
+
+WINDOW_JOBS = 512
+WINDOWS_KEPT = 1024  # half a million waiting jobs known by place at the most, about 80 MB
+
+
+class Window:
+    __slots__ = ("complete", "items", "prefix")
+
+    def __init__(self, queue: str, priority: Priority) -> None:
+        self.prefix = keys.pending_prefix(queue, priority)
+        self.items: deque[tuple[int, str]] = deque()
+        self.complete = False
+
+
+class PendingOrder:
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        self._windows: OrderedDict[tuple[str, Priority], Window] = OrderedDict()
+
+    def add(self, job: Job) -> None:
+        """File at the back: the job's position is greater than every earlier one."""
+        key = (job.queue, job.priority)
+        window = self._windows.get(key)
+        if window is None:
+            return
+        if window.complete and len(window.items) < WINDOW_JOBS:
+            window.items.append((job.position, job.id))
+        else:
+            window.complete = False
+
+    def pop(self, queue: Queue, priority: Priority) -> tuple[int, str] | None:
+        """Position and id of the first job in this order, moved past. The caller checks that it is still pending."""
+        window = self._window(queue, priority)
+        if not window.items:
+            if window.complete:
+                return None
+            self._refill(window, queue.cursors[priority])
+            if not window.items:
+                return None
+        return window.items.popleft()
+
+    def upcoming(self, queue: Queue) -> list[str]:
+        """Ids that will be claimed next, as far as the windows know: for warming caches only."""
+        return [
+            job_id
+            for priority in Priority
+            if (window := self._windows.get((queue.name, priority))) is not None
+            for _, job_id in window.items
+        ]
+
+    def forget(self) -> None:
+        self._windows.clear()
+
+    def _window(self, queue: Queue, priority: Priority) -> Window:
+        key = (queue.name, priority)
+        window = self._windows.get(key)
+        if window is None:
+            window = self._windows[key] = Window(queue.name, priority)
+            if len(self._windows) > WINDOWS_KEPT:
+                self._windows.popitem(last=False)
+        else:
+            self._windows.move_to_end(key)
+        return window
+
+    def _refill(self, window: Window, cursor: int) -> None:
+        """Read on from the cursor, never from the start of the prefix: what was claimed left tombstones there."""
+        prefix_size = len(window.prefix)
+        start = window.prefix + keys.pack_u64(cursor + 1)
+        window.complete = True
+        for key, _ in self._overlay.scan(start, keys.prefix_end(window.prefix)):
+            if len(window.items) == WINDOW_JOBS:
+                window.complete = False
+                return
+            window.items.append(keys.pending_position(key, prefix_size))
+
+
+def is_waiting(job: Job | None, position: int) -> bool:
+    return job is not None and job.state == State.PENDING and job.position == position
