@@ -21,13 +21,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Every field is a flag (`--data-dir`), a variable (`CORVO_DATA_DIR`) and a key of the file (`data_dir`)."""
 
     data_dir: Annotated[str, Meta(min_length=1, description="directory of everything this node keeps")] = "data"
-    bind: Annotated[str, Meta(description="address and port of HTTP; :8080 is every address, port 0 asks the OS")] = (
-        ":8080"
-    )
+    bind: Annotated[str, Meta(description="address and port of HTTP; :8080 means every address")] = ":8080"
     shards: Annotated[
-        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards; fixed when the data directory is made")
+        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
     ] = 4
-    raft_bind: Annotated[str, Meta(description="address and first port of the links between nodes; shard i adds i")] = (
+    raft_bind: Annotated[str, Meta(description="address and first port of links to other nodes; shard i adds i")] = (
         ":9400"
     )
     node_id: Annotated[

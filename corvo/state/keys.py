@@ -40,6 +40,7 @@ ACTIVE = b"a|"
 DUE = b"t|"
 QUEUES = b"qn|"
 WORKERS = b"w|"
+FEED = b"m|"
 # Families of replicated state, for snapshots, hashes and comparisons. Each ends with `|`: prefixes never overlap.
 STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS)
 

@@ -44,12 +44,16 @@ class Leases:
                 break
         return [job_id for ends_at, job_id in sorted(found) if ends_at <= now][:limit]
 
-    def next_end(self) -> int | None:
-        """When the first lease ends, to the nanosecond."""
+    def next_end(self, now: int) -> int | None:
+        """When the first lease ends: to the nanosecond once its slot has come, before that the start of the slot.
+        So the question costs a glance, and looking into a slot is left to the tenth of a second that needs it."""
         self._drop_empty()
         if not self._order:
             return None
-        return min(self._ends[job_id][0] for job_id in self._slots[self._order[0]])
+        slot = self._order[0]
+        if slot * _SLOT_NS > now:
+            return slot * _SLOT_NS
+        return min(self._ends[job_id][0] for job_id in self._slots[slot])
 
     def claimed_by(self, claim_id: int) -> list[str]:
         """Jobs still held under one fetch, by id. A scan: asked only when a fetch is repeated after a crash."""

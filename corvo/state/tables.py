@@ -45,9 +45,10 @@ class Applied(msgspec.Struct, array_like=True):
 
 
 class Changes(msgspec.Struct):
-    """What one entry altered, by key. None means deleted. Records of the mirror's tables stand among the rest."""
+    """What one entry altered, by key. None means deleted."""
 
     writes: dict[bytes, bytes | None]
+    records: dict[bytes, bytes | None]  # those of `writes` that the mirror shows: jobs, errors, queues, workers
     woken: set[str]  # queues that gained a pending job
 
 
@@ -67,6 +68,7 @@ class Tables:
         self._queues: dict[str, Queue] = {}
         self._workers: dict[str, Worker] = {}
         self._writes: dict[bytes, bytes | None] = {}
+        self._records: dict[bytes, bytes | None] = {}
         self._touched_jobs: dict[str, Job] = {}
         self._touched_queues: dict[str, Queue] = {}
         self._woken: set[str] = set()
@@ -140,12 +142,12 @@ class Tables:
         if len(self._workers) >= WORKERS_CACHED:
             self._workers.clear()
         self._workers[worker.id] = worker
-        self.put(keys.worker(worker.id), encode(worker))
+        self._put_record(keys.worker(worker.id), encode(worker))
 
     def add_error(self, error: JobError) -> None:
-        self.put(keys.job_error(error.job_id, error.claim), encode(error))
+        self._put_record(keys.job_error(error.job_id, error.claim), encode(error))
         if error.claim > ERRORS_KEPT_PER_JOB:
-            self.put(keys.job_error(error.job_id, error.claim - ERRORS_KEPT_PER_JOB), None)
+            self._put_record(keys.job_error(error.job_id, error.claim - ERRORS_KEPT_PER_JOB), None)
 
     def errors(self, job_id: str) -> list[JobError]:
         prefix = keys.job_errors(job_id)
@@ -155,6 +157,10 @@ class Tables:
 
     def put(self, key: bytes, value: bytes | None) -> None:
         self._writes[key] = self.overlay.changes[key] = value
+
+    def _put_record(self, key: bytes, value: bytes | None) -> None:
+        self._records[key] = value
+        self.put(key, value)
 
     def next_position(self) -> int:
         """Strictly increasing, and never behind the clock: the order of filing, readable as a moment."""
@@ -179,16 +185,19 @@ class Tables:
 
     def seal(self) -> Changes:
         """Encode what the entry changed, extend the state hash, and hand it out."""
-        writes = self._writes
+        writes, records = self._writes, self._records
         for job_id, job in self._touched_jobs.items():
-            writes[keys.job(job_id)] = encode(job)
+            records[keys.job(job_id)] = encode(job)
         for name, queue in self._touched_queues.items():
-            writes[keys.queue(name)] = encode(queue)
+            records[keys.queue(name)] = encode(queue)
+        if records:
+            writes.update(records)
+            self.overlay.changes.update(records)
         if writes:
-            self.overlay.changes.update(writes)
             self.applied.hash = _chain(self.applied.hash, writes)
-        changes = Changes(writes, self._woken)
+        changes = Changes(writes, records, self._woken)
         self._writes = {}
+        self._records = {}
         self._touched_jobs = {}
         self._touched_queues = {}
         self._woken = set()

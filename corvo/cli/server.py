@@ -1,0 +1,219 @@
+"""`corvo server`: make the data directory ready, then keep the node's processes running until a signal.
+
+Whatever can be wrong is found here, before any process starts, and said in one line: settings, a second server on the
+same directory, a directory made for something else, a port in use. Each is a `CannotStart`, exit code 2.
+"""
+
+import errno
+import fcntl
+import os
+import resource
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import structlog
+
+import corvo
+from corvo.cli.programs import Program, Unwritable, programs, render
+from corvo.cli.supervise import supervise
+from corvo.node import (
+    RUN,
+    Identity,
+    Locked,
+    configure_logging,
+    read_identity,
+    take_lock,
+    write_identity,
+    write_settings,
+)
+from corvo.settings import Settings, split_address
+
+FILES_MAX = 65_536  # descriptors a process may open: one per connection, and a thousand is the usual default
+ORPHANS_MARGIN_S = 5.0  # beyond the drain: how long processes of a killed supervisor may take to end
+LOOK_AGAIN_S = 0.05
+
+
+class CannotStart(Exception):
+    """Why not, and what to do, in a sentence."""
+
+
+def serve(settings: Settings, parts: Sequence[Program] | None = None) -> int:
+    """Exit code of a node that ran: 0 after an ordered stop, 1 when a process could not be kept alive.
+
+    `parts` takes the place of the node's programs in tests.
+    """
+    data_dir = Path(settings.data_dir).absolute()
+    settings = msgspec.structs.replace(
+        settings, data_dir=str(data_dir), log_format=_log_format(settings.log_format, sys.stdout.isatty())
+    )
+    make_directories(data_dir)
+    try:
+        lock = take_lock(data_dir / "lock")
+    except Locked as locked:
+        holder = f" (pid {locked})" if str(locked) else ""
+        raise CannotStart(
+            f"another server{holder} is using {data_dir}; stop it first or use another --data-dir"
+        ) from None
+    with lock:
+        claim_identity(data_dir, settings)
+        await_orphans(data_dir / RUN, settings.shutdown_timeout + ORPHANS_MARGIN_S)
+        settings = msgspec.structs.replace(settings, bind=claim_port(settings.bind))
+        config_file = write_run_files(settings, programs(settings) if parts is None else parts)
+        configure_logging(settings.log_level, settings.log_format, process="supervisor")
+        return _run(settings, config_file)
+
+
+def _run(settings: Settings, config_file: Path) -> int:
+    _prepare_children()
+    log = structlog.get_logger()
+    log.info(
+        "starting",
+        version=corvo.__version__,
+        url=url_of(settings.bind),
+        data_dir=settings.data_dir,
+        node_id=settings.node_id,
+        shards=settings.shards,
+        fsync=settings.fsync,
+        pid=os.getpid(),
+    )
+    if sys.stdout.isatty():
+        print(banner(settings), flush=True)
+    failure = supervise(config_file)
+    log.info("stopped")
+    if failure is None:
+        return 0
+    print(f"corvo: {failure}", file=sys.stderr)
+    return 1
+
+
+def make_directories(data_dir: Path) -> None:
+    try:
+        for path in (data_dir, data_dir / RUN):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (data_dir / RUN).chmod(0o700)  # whoever can reach the sockets can give orders
+        if not os.access(data_dir, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "Permission denied", str(data_dir))
+    except OSError as error:
+        raise CannotStart(
+            f"cannot use {data_dir} as data directory: {error.strerror}; choose another --data-dir"
+        ) from None
+
+
+def claim_identity(data_dir: Path, settings: Settings) -> None:
+    """A new directory is made for these settings; an old one must have been."""
+    try:
+        identity = read_identity(data_dir)
+    except msgspec.MsgspecError as error:
+        raise CannotStart(f"{data_dir}/identity.json cannot be read: {error}; restore it from a backup") from None
+    if identity is None:
+        write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards))
+        return
+    if identity.shards != settings.shards:
+        raise CannotStart(
+            f"this data directory was made with {identity.shards} shards;"
+            f" start with --shards {identity.shards} or use another --data-dir"
+        )
+    if identity.node_id != settings.node_id:
+        raise CannotStart(
+            f"this data directory belongs to node {identity.node_id};"
+            f" start with --node-id {identity.node_id} or use another --data-dir"
+        )
+
+
+def await_orphans(run_dir: Path, patience_s: float) -> None:
+    """Processes of a supervisor that was killed end by themselves, but after draining. Until then they hold their
+    locks (`run/*.lock`), and ours would die at those locks until the node is given up."""
+    deadline = time.monotonic() + patience_s
+    for path in sorted(run_dir.glob("*.lock")):
+        while not _is_free(path):
+            if time.monotonic() > deadline:
+                holder = path.read_text().strip() or "unknown"
+                raise CannotStart(f"process {holder} of an earlier server still holds {path}; end it first")
+            time.sleep(LOOK_AGAIN_S)
+    for path in run_dir.glob("*.ipc"):
+        path.unlink(missing_ok=True)
+
+
+def _is_free(path: Path) -> bool:
+    with path.open("r") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def claim_port(bind: str) -> str:
+    """The address with a concrete port, which can be bound. The gateway binds it a moment later."""
+    host, port = split_address(bind)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
+            probe.listen(1)
+            return f"{bind.rpartition(':')[0]}:{probe.getsockname()[1]}"
+    except OSError as error:
+        raise CannotStart(
+            f"cannot listen on {bind}: {_lower_first(error.strerror or str(error))}; choose another --bind"
+        ) from None
+
+
+def write_run_files(settings: Settings, parts: Sequence[Program]) -> Path:
+    try:
+        config = render(parts, settings.data_dir, settings.shutdown_timeout)
+    except Unwritable as error:
+        raise CannotStart(f"{error}; use another --data-dir, or a Python in another place") from None
+    write_settings(settings)
+    config_file = Path(settings.data_dir, RUN, "supervisord.conf")
+    config_file.write_text(config)
+    return config_file
+
+
+def url_of(bind: str) -> str:
+    """An address that a browser on this machine understands."""
+    host, port = split_address(bind)
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def banner(settings: Settings) -> str:
+    url = url_of(settings.bind)
+    options = "" if settings.fsync == "on" else "   fsync is off: a power cut may lose acknowledged jobs\n"
+    return (
+        f"\n   Corvo {corvo.__version__} on {url}   {settings.shards} shards, data in {settings.data_dir}\n{options}\n"
+        f"   curl {url}/api/v1/enqueue -d '{{\"queue\": \"hello\", \"payload\": {{\"name\": \"world\"}}}}'\n"
+        f"   curl {url}/api/v1/fetch -d '{{\"queues\": [\"hello\"], \"worker_id\": \"me\"}}'\n\n"
+        f"   corvo top shows what happens; Ctrl-C stops the server\n"
+    )
+
+
+def _prepare_children() -> None:
+    """What the processes inherit from us."""
+    # They run in the data directory, whose files must not be taken for modules; ours are where this one is.
+    roots = [str(Path(corvo.__file__).parents[1])]
+    roots += [str(Path(path).absolute()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(roots))
+    os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ["CORVO_SUPERVISED_BY"] = str(os.getpid())  # see corvo.node.die_with_parent
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(FILES_MAX, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _log_format(wanted: str, is_terminal: bool) -> str:
+    return ("console" if is_terminal else "json") if wanted == "auto" else wanted
+
+
+def _lower_first(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

@@ -1,0 +1,166 @@
+"""What to send for each request and how to read what comes back. Pure: no socket, no clock.
+
+A `Call` is made from an endpoint of the core, so method, path and types of the answers cannot drift from the server's.
+A driver (`http.py`) sends it and hands status, headers and bytes to `read_answer`.
+"""
+
+import functools
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from corvo.ops import ENDPOINTS as WRITES
+from corvo.ops.jobs.ack import AckBody, Acked
+from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
+from corvo.ops.jobs.fail import FailBody, Failed
+from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
+from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
+from corvo.ops.operation import Endpoint
+from corvo.queries import ENDPOINTS as READS
+from corvo.queries.cluster import ClusterStatus
+from corvo.queries.job import JobView
+from corvo.queries.queues import QueueView
+from corvo.queries.search import SearchAnswer, SearchBody
+from corvo.queries.workers import WorkerView
+
+PREFIX = "/api/v1"
+REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
+
+A = TypeVar("A")
+_ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in (*WRITES, *READS)}
+
+
+class ServerRefused(Exception):
+    """The server answered no, or answered something that cannot be read."""
+
+    def __init__(self, code: str, message: str, status: int, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+        self.retry_after_s = retry_after_s  # None: the server did not say
+
+    @property
+    def may_retry(self) -> bool:
+        """Only what certainly changed nothing: after a 504 the first request may still have been applied."""
+        return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+class Call(NamedTuple, Generic[A]):
+    method: str
+    path: str
+    body: bytes | None
+    answers: Mapping[int, Any]  # status → type of the answer; None: an empty one
+    wait_s: float = 0.0  # how long the server may hold the answer back on purpose
+
+
+class _ErrorBody(msgspec.Struct):
+    error: str
+    code: str = ""
+
+
+def enqueue(body: EnqueueBody) -> Call[Enqueued]:
+    return _call("enqueue", body)
+
+
+def inspect(job_id: str) -> Call[JobView]:
+    return _call("get_job", job_id=job_id)
+
+
+def search(body: SearchBody) -> Call[SearchAnswer]:
+    return _call("search", body)
+
+
+def queues() -> Call[list[QueueView]]:
+    return _call("queues")
+
+
+def workers() -> Call[list[WorkerView]]:
+    return _call("workers")
+
+
+def cluster_status() -> Call[ClusterStatus]:
+    return _call("cluster_status")
+
+
+def fetch(body: FetchBody) -> Call[FetchedJob | None]:
+    return _call("fetch", body)._replace(wait_s=body.timeout)
+
+
+def fetch_batch(body: FetchBatchBody) -> Call[FetchedBatch]:
+    return _call("fetch_batch", body)._replace(wait_s=body.timeout)
+
+
+def ack(job_id: str, body: AckBody) -> Call[Acked]:
+    return _call("ack", body, job_id=job_id)
+
+
+def fail(job_id: str, body: FailBody) -> Call[Failed]:
+    return _call("fail", body, job_id=job_id)
+
+
+def heartbeat(body: HeartbeatBody) -> Call[HeartbeatAnswer]:
+    return _call("heartbeat", body)
+
+
+def read_answer(call: Call[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
+    """The typed answer, or the refusal raised."""
+    if status not in call.answers:
+        raise _refusal(status, headers, content)
+    expected = call.answers[status]
+    if expected is None:
+        return None  # type: ignore[return-value]  # the call's own type says that this answer may be empty
+    try:
+        return _decoder(expected).decode(content)  # type: ignore[no-any-return]  # `A` is that type, by construction
+    except msgspec.MsgspecError as error:
+        raise ServerRefused(
+            "UNREADABLE_ANSWER", f"the answer cannot be read ({error}): is the server of another version?", status
+        ) from None
+
+
+def _call(name: str, body: msgspec.Struct | None = None, **parameters: str) -> Call[Any]:
+    endpoint = _ENDPOINTS[name]
+    path = endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
+    content = None if body is None else msgspec.json.encode(_without_defaults(body))
+    return Call(endpoint.method, PREFIX + path, content, endpoint.answers)
+
+
+def _without_defaults(value: Any) -> Any:
+    """Bodies name only what differs from the default: an empty `Raw` has no form in JSON at all, and a default that
+    the server changes should take effect without a new client."""
+    if isinstance(value, msgspec.Struct):
+        return {
+            field.encode_name: _without_defaults(getattr(value, field.name))
+            for field in msgspec.structs.fields(value)
+            if getattr(value, field.name) != field.default
+        }
+    if isinstance(value, dict):
+        return {key: _without_defaults(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_defaults(item) for item in value]
+    return value
+
+
+@functools.cache
+def _decoder(answer: Any) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(answer)
+
+
+def _refusal(status: int, headers: Mapping[str, str], content: bytes) -> ServerRefused:
+    try:
+        body = _decoder(_ErrorBody).decode(content)
+    except msgspec.MsgspecError:  # not an answer of ours: a proxy, or another program on this port
+        text = " ".join(content.decode(errors="replace").split())[:REASON_CHARS_MAX]
+        body = _ErrorBody(f"HTTP {status} instead of an answer of Corvo's: {text or 'no text'}")
+    return ServerRefused(body.code or f"HTTP_{status}", body.error, status, _retry_after_s(headers))
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Only seconds: the other form of the header, a date, is never sent by Corvo."""
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except ValueError:
+        return None

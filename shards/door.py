@@ -1,0 +1,194 @@
+"""Where calls come in: admitted, parked, or turned away, and answered when the replica has a result.
+
+Decides only by what is known here and now; everything that changes the state goes on to the replica. Every list is
+bounded: past the bound a caller is told to come back, and when.
+"""
+
+from collections import deque
+
+from corvo.errors import Refused
+from corvo.ops.jobs.enqueue import Enqueue
+from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation, Query
+from corvo.queries.feed import Pull
+from corvo.queries.job import Await
+from corvo.state.tables import Tables
+from corvo.wire import Call, Reply, decode_ask, encode_replies, reply_to
+from shards.parking import Parking, Waiting
+from shards.presence import Presence
+
+CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
+CALLS_PARKED_MAX = 100_000
+PULLS_PARKED_MAX = 16
+AWAIT_RECHECK_NS = 10_000_000
+_MS = 1_000_000
+
+_OVERLOADED = Refused("OVERLOADED", "this shard has as much waiting as it can hold; send the request again", 100)
+_LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the shard could take it up")
+_UNKNOWN = Refused("BAD_REQUEST", "the shard does not know this operation; gateway and shard differ in version")
+
+
+class Door:
+    def __init__(self, tables: Tables, presence: Presence) -> None:
+        self._tables = tables
+        self._presence = presence
+        self.parking = Parking()
+        self.pulls: deque[Waiting] = deque()
+        self.operations: deque[Waiting] = deque()  # for the log
+        self.queries: list[Waiting] = []  # for the leader's state
+        self.overloads = 0
+        self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
+        self._recheck_at_ns = 0
+        self._coming: dict[str, int] = {}  # jobs per queue in operations that wait here
+        self._replies: dict[bytes, list[Reply]] = {}
+
+    # In
+
+    def admit(self, peer: bytes, call: Call, now_ns: int) -> None:
+        if not call.ask:
+            self.parking.remove((peer, call.id))
+            return
+        try:
+            ask: Operation | Query = decode_ask(call.ask)
+        except ValueError:  # msgspec's errors are ValueErrors
+            self.answer(peer, call.id, _UNKNOWN)
+            return
+        waiting = Waiting(peer, call.id, ask, call.ask, now_ns, now_ns + call.deadline_ms * _MS)
+        if isinstance(ask, Fetch):
+            self._admit_fetch(waiting, ask)
+        elif isinstance(ask, Operation):
+            if isinstance(ask, Enqueue):
+                for job in ask.jobs:
+                    self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
+            self._admit_operation(waiting)
+        elif isinstance(ask, Await):
+            self._admit_await(waiting, ask)
+        elif isinstance(ask, Pull):
+            self._admit_pull(waiting, ask)
+        else:
+            self.queries.append(waiting)
+
+    def _admit_operation(self, waiting: Waiting) -> None:
+        if len(self.operations) >= CALLS_WAITING_MAX:
+            self._turn_away(waiting)
+        else:
+            self.operations.append(waiting)
+
+    def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
+        waiting.wait_until_ns = waiting.arrived_ns + fetch.wait_ms * _MS
+        # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
+        if fetch.is_repeated or any(queue in self._coming or self._tables.has_pending(queue) for queue in fetch.queues):
+            self._admit_operation(waiting)
+        else:
+            self.wait_or_answer(waiting, fetch)
+
+    def _admit_await(self, waiting: Waiting, ask: Await) -> None:
+        waiting.wait_until_ns = waiting.arrived_ns + ask.wait_ms * _MS
+        if any(self._tables.has_pending(queue) for queue in ask.queues):
+            self.answer(waiting.peer, waiting.call_id, True)
+        else:
+            self._park(waiting, ask.queues)
+        self._presence.see(ask.worker_id, ask.hostname, ask.queues)
+
+    def _admit_pull(self, waiting: Waiting, pull: Pull) -> None:
+        waiting.wait_until_ns = waiting.arrived_ns + pull.wait_ms * _MS
+        if len(self.pulls) >= PULLS_PARKED_MAX:
+            self.pulls.popleft()  # its sender asked again, or is gone
+        self.pulls.append(waiting)
+
+    def wait_or_answer(self, waiting: Waiting, fetch: Fetch, first: bool = False) -> None:
+        """A fetch that found nothing: parked while it has patience, never an entry of the log."""
+        if waiting.wait_until_ns > waiting.arrived_ns:
+            self._park(waiting, fetch.queues, first)
+            self._presence.see(fetch.worker_id, fetch.hostname, fetch.queues)
+        else:
+            self.answer(waiting.peer, waiting.call_id, [])
+
+    def _park(self, waiting: Waiting, queues: list[str], first: bool = False) -> None:
+        if len(self.parking) >= CALLS_PARKED_MAX:
+            self._turn_away(waiting)
+        else:
+            self.parking.park(waiting, queues, first)
+
+    def _turn_away(self, waiting: Waiting) -> None:
+        self.overloads += 1
+        self.answer(waiting.peer, waiting.call_id, _OVERLOADED)
+
+    # Waking
+
+    def wake_with(self, batch: list[Waiting]) -> None:
+        """Fetches that wait for what this batch enqueues join it: one trip through the log serves both."""
+        coming, self._coming = self._coming, {}
+        if not len(self.parking):
+            return
+        for queue, jobs in coming.items():
+            for woken in self.parking.wake(queue, jobs):
+                if isinstance(woken.ask, Fetch):
+                    batch.append(woken)
+                else:  # an await must not be told of jobs that are not there yet
+                    self.parking.park(woken, _queues_of(woken), first=True)
+
+    def wake_again(self, now_ns: int) -> None:
+        """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
+        if self.told and now_ns >= self._recheck_at_ns:
+            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS
+            told, self.told = self.told, set()
+            self.wake_pending(sorted(queue for queue in told if self.parking.waits_for(queue)))
+
+    def wake_pending(self, queues: list[str]) -> None:
+        """Jobs are pending and calls wait for them: the longest waiting go ahead."""
+        for queue in queues:
+            known = self._tables.find_queue(queue)
+            if known is None or not known.counts[0]:
+                continue
+            for woken in self.parking.wake(queue, known.counts[0]):
+                if isinstance(woken.ask, Fetch):
+                    self.operations.append(woken)
+                else:
+                    self.answer(woken.peer, woken.call_id, True)
+                    self.told.add(queue)
+
+    def end_waits(self, now_ns: int) -> None:
+        for waiting in self.parking.over(now_ns):
+            self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)
+
+    # Out
+
+    def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[Waiting]:
+        """What goes into the next entry, oldest first; whose deadline has passed is told so instead."""
+        batch: list[Waiting] = []
+        size = 0
+        while self.operations and len(batch) < calls_max and size < bytes_max:
+            waiting = self.operations.popleft()
+            if waiting.deadline_ns < now_ns:
+                self.answer(waiting.peer, waiting.call_id, _LATE)
+                continue
+            size += len(waiting.raw)
+            batch.append(waiting)
+        return batch
+
+    def answer(self, peer: bytes, call_id: int, result: object) -> None:
+        reply = reply_to(call_id, result)
+        replies = self._replies.get(peer)
+        if replies is None:
+            self._replies[peer] = [reply]
+        else:
+            replies.append(reply)
+
+    def refuse_all(self, refused: Refused) -> None:
+        """The replica cannot serve (it lost its leader, say): everything that waits is told."""
+        for waiting in [*self.operations, *self.queries]:
+            self.answer(waiting.peer, waiting.call_id, refused)
+        self.operations.clear()
+        self.queries.clear()
+
+    def take_replies(self) -> list[tuple[bytes, bytes]]:
+        if not self._replies:
+            return []
+        replies, self._replies = self._replies, {}
+        return [(peer, encode_replies(list_)) for peer, list_ in replies.items()]
+
+
+def _queues_of(waiting: Waiting) -> list[str]:
+    assert isinstance(waiting.ask, Fetch | Await)
+    return waiting.ask.queues

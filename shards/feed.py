@@ -1,0 +1,111 @@
+"""What changed, for the mirror: in order, at least once, never in the way.
+
+The mirror asks for changes after an index, which is also its receipt. Usually it has everything up to the last
+answer, and gets the records gathered since, each job once however often it changed. A mirror that fell behind or
+lost an answer is served from the outbox: for every entry that changed something, one small record of the keys, in
+the same batch as the changes. An outbox that outgrows its bound is cut, and a mirror behind the cut must scan.
+"""
+
+from collections import deque
+
+import msgspec
+
+from corvo.queries.feed import Batch, Piece
+from corvo.state import keys
+from corvo.state.kv import Overlay
+from shards.log_disk import Part, encode
+from shards.storage import Disk
+
+FRESH_RECORDS_MAX = 20_000  # more than this waits in the outbox instead of memory
+OUTBOX_ENTRIES_MAX = 200_000
+TRIM_PER_BATCH = 256
+
+MIRRORED = (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS)
+_decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
+_decode_floor = msgspec.msgpack.Decoder(int).decode
+
+
+class Feed:
+    def __init__(self, disk: Disk, applied: int) -> None:
+        raw = disk.get(keys.FEED_FLOOR)
+        self.floor = 0 if raw is None else _decode_floor(raw)  # changes up to here are no longer known
+        self._outbox = deque(
+            keys.log_index(key) for key, _ in disk.scan(keys.feed_record(0), keys.prefix_end(keys.FEED))
+        )
+        self._disk = disk
+        self._applied = applied
+        self._fresh: dict[bytes, bytes | None] = {}
+        self._base = applied  # `_fresh` holds everything after this index
+        self._is_fresh_whole = True
+        self._unwritten: Part = {}
+        self.receipt = self.floor  # the mirror has everything up to here
+
+    @property
+    def head(self) -> int:
+        return self._applied
+
+    def add(self, index: int, records: dict[bytes, bytes | None]) -> None:
+        self._applied = index
+        if not records:
+            return
+        self._outbox.append(index)
+        self._unwritten[keys.feed_record(index)] = encode(list(records))
+        if self._is_fresh_whole:
+            self._fresh.update(records)
+            if len(self._fresh) > FRESH_RECORDS_MAX:
+                self._fresh, self._is_fresh_whole = {}, False
+
+    def has_after(self, index: int) -> bool:
+        """Whether a pull from here is answered at once."""
+        return index < self.floor or index > self._applied or bool(self._outbox and self._outbox[-1] > index)
+
+    def pull(self, after: int, records_max: int, overlay: Overlay) -> Batch:
+        if after < self.floor or after > self._applied:
+            return Batch(self._applied, [], is_gap=True)
+        self.receipt = max(self.receipt, after)
+        if after == self._base and self._is_fresh_whole:
+            batch = Batch(self._applied, list(self._fresh.items()))
+        else:
+            batch = self._from_outbox(after, records_max, overlay)
+        if batch.upto == self._applied:
+            self._fresh, self._base, self._is_fresh_whole = {}, self._applied, True
+        return batch
+
+    def _from_outbox(self, after: int, records_max: int, overlay: Overlay) -> Batch:
+        """Keys from the outbox, values as they are now: newer than the index is fine, for records are idempotent."""
+        changed: dict[bytes, None] = {}
+        for index in self._outbox:
+            if index <= after:
+                continue
+            raw = self._unwritten.get(keys.feed_record(index)) or self._disk.get(keys.feed_record(index))
+            assert raw is not None, f"outbox record {index} is gone"
+            changed.update(dict.fromkeys(_decode_keys(raw)))
+            if len(changed) >= records_max:
+                return Batch(index, [(key, overlay.get(key)) for key in changed])
+        return Batch(self._applied, [(key, overlay.get(key)) for key in changed])
+
+    def scan(self, start: bytes, records_max: int, durable_index: int) -> Piece:
+        """A stretch of what is on disk: no older than the marker on disk, whatever is written meanwhile."""
+        records: list[tuple[bytes, bytes]] = []
+        for prefix in sorted(MIRRORED):
+            if start >= keys.prefix_end(prefix):
+                continue
+            for key, value in self._disk.scan(max(start, prefix), keys.prefix_end(prefix)):
+                if len(records) == records_max:
+                    return Piece(durable_index, records, key)
+                records.append((key, value))
+        return Piece(durable_index, records, b"")
+
+    def take_part(self) -> Part:
+        """What the next batch must hold: new outbox records, and the removal of those that nobody needs."""
+        part, self._unwritten = self._unwritten, {}
+        outbox = self._outbox
+        removed = 0
+        while outbox and removed < TRIM_PER_BATCH and outbox[0] <= self.receipt:
+            part[keys.feed_record(outbox.popleft())] = None
+            removed += 1
+        while len(outbox) > OUTBOX_ENTRIES_MAX:
+            self.floor = outbox.popleft()
+            part[keys.feed_record(self.floor)] = None
+            part[keys.FEED_FLOOR] = encode(self.floor)
+        return part

@@ -1,0 +1,95 @@
+"""Calls that wait for something to happen: fetches and awaits for a job, pulls for a change.
+
+They live in memory, on the leader, and never touch the log. First come, first woken, per queue.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+import msgspec
+
+from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation, Query
+from corvo.queries.job import Await
+
+CallKey = tuple[bytes, int]  # peer, call id
+
+
+class Waiting(msgspec.Struct):
+    """A call that has been admitted and not answered."""
+
+    peer: bytes
+    call_id: int
+    ask: Operation | Query
+    raw: bytes
+    arrived_ns: int  # monotonic
+    deadline_ns: int  # monotonic: after this nobody waits for the reply
+    wait_until_ns: int = 0  # monotonic: how long a fetch may be parked
+
+    @property
+    def key(self) -> CallKey:
+        return self.peer, self.call_id
+
+
+class Parking:
+    def __init__(self) -> None:
+        self._calls: dict[CallKey, Waiting] = {}
+        self._by_queue: dict[str, OrderedDict[CallKey, Waiting]] = {}
+        self._ends: list[tuple[int, bytes, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def park(self, call: Waiting, queues: Iterable[str], first: bool = False) -> None:
+        self._calls[call.key] = call
+        for queue in queues:
+            line = self._by_queue.setdefault(queue, OrderedDict())
+            line[call.key] = call
+            if first:
+                line.move_to_end(call.key, last=False)
+        heappush(self._ends, (call.wait_until_ns, *call.key))
+
+    def remove(self, key: CallKey) -> Waiting | None:
+        call = self._calls.pop(key, None)
+        if call is not None:
+            assert isinstance(call.ask, Fetch | Await)
+            for queue in call.ask.queues:
+                line = self._by_queue.get(queue)
+                if line is not None:
+                    line.pop(key, None)
+                    if not line:
+                        del self._by_queue[queue]
+        return call
+
+    def waits_for(self, queue: str) -> bool:
+        return queue in self._by_queue
+
+    def wake(self, queue: str, jobs: int) -> list[Waiting]:
+        """As many of the longest waiting as there are jobs for."""
+        woken: list[Waiting] = []
+        while jobs > 0 and (line := self._by_queue.get(queue)):
+            call = next(iter(line.values()))
+            self.remove(call.key)
+            woken.append(call)
+            jobs -= call.ask.count if isinstance(call.ask, Fetch) else 1
+        return woken
+
+    def over(self, now_ns: int) -> list[Waiting]:
+        """Calls whose patience is at an end."""
+        ended: list[Waiting] = []
+        while self._ends and self._ends[0][0] <= now_ns:
+            until, peer, call_id = heappop(self._ends)
+            call = self._calls.get((peer, call_id))
+            if call is not None and call.wait_until_ns == until:
+                self.remove(call.key)
+                ended.append(call)
+        return ended
+
+    def next_end_ns(self) -> int | None:
+        """The earliest end; one that was removed meanwhile only wakes us early."""
+        return self._ends[0][0] if self._ends else None
+
+    def forget_peer(self, peer: bytes) -> None:
+        for key in [key for key in self._calls if key[0] == peer]:
+            self.remove(key)

@@ -1,0 +1,27 @@
+"""The leader's timers: when the next one rings, and what to propose when it does.
+
+Time changes the state only through the log: the leader proposes, every replica applies. Nothing here is remembered;
+both questions are answered from the state, so a new leader needs no handing over.
+"""
+
+from corvo.ops.operation import Operation
+from corvo.ops.upkeep.promote import Promote
+from corvo.ops.upkeep.reclaim import Reclaim
+from corvo.state.tables import Tables
+
+
+def upkeep_due(tables: Tables, wall_ns: int) -> list[Operation]:
+    due: list[Operation] = []
+    if tables.due.look_ahead(wall_ns) <= wall_ns:
+        due.append(Promote())
+    ends_at = tables.leases.next_end(wall_ns)
+    if ends_at is not None and ends_at <= wall_ns:
+        due.append(Reclaim())
+    return due
+
+
+def next_upkeep_ns(tables: Tables, wall_ns: int) -> int:
+    """The moment of the next timer; a horizon where there is none in sight."""
+    due_at = tables.due.look_ahead(wall_ns)
+    ends_at = tables.leases.next_end(wall_ns)
+    return due_at if ends_at is None else min(due_at, ends_at)
