@@ -46,7 +46,9 @@ class Door:
 
     def admit(self, peer: bytes, call: Call, now_ns: int) -> None:
         if not call.ask:
-            self.parking.remove((peer, call.id))
+            recalled = self.parking.remove((peer, call.id))
+            if recalled is not None:
+                self._answer_empty(recalled)
             return
         try:
             ask: Operation | Query = decode_ask(call.ask)
@@ -150,7 +152,10 @@ class Door:
 
     def end_waits(self, now_ns: int) -> None:
         for waiting in self.parking.over(now_ns):
-            self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)
+            self._answer_empty(waiting)
+
+    def _answer_empty(self, waiting: Waiting) -> None:
+        self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)
 
     # Out
 

@@ -33,6 +33,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     priority: int
     count: int = 1
+    process: str = ""  # name of each of its processes; NUMBER is allowed here too
 
 
 class Unwritable(ValueError):
@@ -48,13 +49,10 @@ def programs(settings: Settings) -> list[Program]:
             command=(python, "-m", "shards", "--run-dir", RUN, "--shard", NUMBER),
             priority=20,
             count=settings.shards,
+            process=f"shard-{NUMBER}",
         ),
         Program(name="gateway", command=(python, "-m", "gateway", "--run-dir", RUN), priority=30),
     ]
-
-
-def process_name(program: Program, number: int) -> str:
-    return f"{program.name.removesuffix('s')}-{number}" if program.count > 1 else program.name
 
 
 def render(programs: Sequence[Program], data_dir: str, shutdown_timeout: float) -> str:
@@ -85,9 +83,7 @@ def render(programs: Sequence[Program], data_dir: str, shutdown_timeout: float) 
                     "command": _command(program.command),
                     # A short working directory keeps ipc://run/… below the 107 bytes of a socket's address.
                     "directory": _value(data_dir),
-                    "process_name": process_name(program, 0).removesuffix("0") + "%(process_num)d"
-                    if program.count > 1
-                    else program.name,
+                    "process_name": _value(program.process or program.name),
                     "numprocs": str(program.count),
                     "priority": str(program.priority),
                     "autorestart": "true",
@@ -110,11 +106,11 @@ def _section(title: str, values: dict[str, str]) -> str:
 
 
 def _command(words: tuple[str, ...]) -> str:
-    return " ".join(_value(shlex.quote(word)).replace(shlex.quote(NUMBER), "%(process_num)d") for word in words)
+    return " ".join(_value(word if word == NUMBER else shlex.quote(word)) for word in words)
 
 
 def _value(text: str) -> str:
     """supervisord expands `%(name)s` in every value: a literal sign is doubled."""
     if _UNQUOTABLE.search(text):
         raise Unwritable(f"{text!r} holds a line break, or a space before ; or #: supervisord cannot be told about it")
-    return text.replace("%", "%%")
+    return text.replace("%", "%%").replace(NUMBER, "%(process_num)d")

@@ -191,8 +191,8 @@ def banner(settings: Settings) -> str:
     options = "" if settings.fsync == "on" else "   fsync is off: a power cut may lose acknowledged jobs\n"
     return (
         f"\n   Corvo {corvo.__version__} on {url}   {settings.shards} shards, data in {settings.data_dir}\n{options}\n"
-        f"   curl {url}/api/v1/enqueue -d '{{\"queue\": \"hello\", \"payload\": {{\"name\": \"world\"}}}}'\n"
-        f"   curl {url}/api/v1/fetch -d '{{\"queues\": [\"hello\"], \"worker_id\": \"me\"}}'\n\n"
+        f'   curl {url}/api/v1/enqueue -d \'{{"queue": "hello", "payload": {{"name": "world"}}}}\'\n'
+        f'   curl {url}/api/v1/fetch -d \'{{"queues": ["hello"], "worker_id": "me"}}\'\n\n'
         f"   corvo top shows what happens; Ctrl-C stops the server\n"
     )
 

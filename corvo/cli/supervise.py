@@ -120,6 +120,7 @@ class Node(Supervisor):  # type: ignore[misc]  # supervisor has no types
     """All processes of the node. `failure` says why it had to end."""
 
     failure: str | None = None
+    stopping: bool = False
 
     def runforever(self) -> None:
         events.subscribe(events.ProcessStateFatalEvent, self._fail)
@@ -185,7 +186,9 @@ class Node(Supervisor):  # type: ignore[misc]  # supervisor has no types
         child = event.process
         attempts = child.config.startretries + 1
         if child.last_end:
-            ends = f"it ended {attempts} times within {child.config.startsecs} s of its start, lately by {child.last_end}"
+            ends = (
+                f"it ended {attempts} times within {child.config.startsecs} s of its start, lately by {child.last_end}"
+            )
             self.failure = f"{child.config.name} cannot be kept running: {ends}; its own lines above say why"
         else:
             self.failure = f"{child.config.name} cannot be started, tried {attempts} times: {child.spawnerr}"

@@ -2,3 +2,5 @@
 
 A leaf: nothing of the core imports it, and it needs none of the server's packages.
 """
+
+DEFAULT_SERVER = "http://localhost:8080"

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 import httpx
 
 from corvo import __version__
-from corvo.client import calls
+from corvo.client import DEFAULT_SERVER, calls
 from corvo.client.calls import Call, ServerRefused
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
@@ -25,7 +25,6 @@ from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
 from corvo.queries.workers import WorkerView
 
-DEFAULT_SERVER = "http://localhost:8080"
 PAUSE_S_FIRST = 0.2  # between attempts when the server named no time; doubled each time
 PAUSE_S_MAX = 5.0
 

@@ -1,0 +1,323 @@
+"""The command `corvo`: every command, its flags and its help.
+
+Exit codes: 0 done; 1 the server refused or cannot be reached; 2 wrong usage or settings. Errors are one line each on
+standard error that says what to do. What is not foreseen here is a bug, and shows its traceback.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from corvo import __version__
+from corvo.cli.flags import Flags, load_settings, with_settings
+from corvo.client import DEFAULT_SERVER
+from corvo.settings import BadSettings, names
+
+if TYPE_CHECKING:
+    from corvo.client.http import Client
+
+OK, REFUSED, MISUSED = 0, 1, 2
+
+app = typer.Typer(
+    name="corvo",
+    help="Corvo, a job server: start one, give it jobs, look at them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: it comes up in a third of the time
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+# The choices of the core, written again because importing it would double the time of `corvo --help`; a test compares.
+PriorityName = Literal["critical", "high", "normal"]
+OrderName = Literal["asc", "desc"]
+OutputName = Literal["table", "json"]
+
+
+class StateName(StrEnum):  # typer takes no list of a Literal
+    PENDING = "pending"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    RETRYING = "retrying"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+    SCHEDULED = "scheduled"
+    HELD = "held"
+
+
+ServerUrl = Annotated[
+    str, typer.Option("--server", metavar="URL", envvar="CORVO_SERVER", help="server to ask", show_envvar=True)
+]
+OutputFormat = Annotated[OutputName, typer.Option("--output", "-o", help="how to print the answer")]
+
+
+def main() -> NoReturn:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code. Only what a user can put right is caught, and it is said."""
+    try:
+        code = app(arguments, prog_name="corvo", standalone_mode=False)
+    except typer.TyperException as error:
+        if message := error.format_message():
+            complain(f"{message.rstrip('.')}; corvo --help shows the usage")
+        return error.exit_code
+    except typer.Abort:
+        complain("interrupted")
+        return REFUSED
+    return code if isinstance(code, int) else OK
+
+
+def complain(message: str) -> None:
+    print(f"corvo: {message}", file=sys.stderr)
+
+
+def stop(code: int, *messages: str) -> NoReturn:
+    for message in messages:
+        complain(message)
+    raise typer.Exit(code)
+
+
+@app.command()
+@with_settings
+def server(flags: Flags, config: str | None) -> None:
+    """Start a node: gateway, shards and mirror, kept running until Ctrl-C or SIGTERM.
+
+    A flag wins over its variable, a variable over the settings file.
+
+    \b
+    Examples:
+      corvo server
+      corvo server --data-dir /var/lib/corvo --bind 127.0.0.1:8080 --shards 8
+      CORVO_FSYNC=off corvo server --config corvo.toml
+    """
+    from corvo.cli.server import CannotStart, serve  # lazy: supervisor and structlog are for this command alone
+
+    try:
+        settings, _ = load_settings(flags, config, os.environ)
+        code = serve(settings)
+    except BadSettings as error:
+        stop(MISUSED, *error.faults)
+    except CannotStart as error:
+        stop(MISUSED, str(error))
+    raise typer.Exit(code)
+
+
+@app.command()
+@with_settings
+def config(flags: Flags, config: str | None) -> None:
+    """Print each setting, its value and where it comes from, as `corvo server` would see it.
+
+    \b
+    Examples:
+      corvo config
+      corvo config --config corvo.toml --shards 8
+    """
+    from corvo.cli import show  # lazy: rich
+
+    try:
+        settings, origins = load_settings(flags, config, os.environ)
+    except BadSettings as error:
+        stop(MISUSED, *error.faults)
+    show.table(show.settings_rows((name, str(getattr(settings, name)), origins[name]) for name in names()))
+
+
+@app.command()
+def enqueue(
+    queue: Annotated[str, typer.Argument(help="queue that gets the job")],
+    payload: Annotated[str, typer.Argument(help="JSON; - reads it from standard input")] = "{}",
+    priority: Annotated[PriorityName, typer.Option(help="higher ones are fetched first")] = "normal",
+    max_retries: Annotated[int | None, typer.Option(metavar="N", help="attempts in all")] = None,
+    scheduled_at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="not before this moment, such as 2026-01-31T09:00:00Z")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="may be given several times")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Enqueue one job and print its id.
+
+    \b
+    Examples:
+      corvo enqueue mail '{"to": "ada@example.org"}'
+      corvo enqueue mail --priority high --tag team=billing --scheduled-at 2026-01-31T09:00:00Z
+      cat job.json | corvo enqueue mail -
+    """
+    from corvo.cli import compose, show  # lazy: rich, and the operations with msgspec
+
+    try:
+        body = compose.enqueue_body(
+            queue,
+            sys.stdin.read() if payload == "-" else payload,
+            priority=priority,
+            max_retries=max_retries,
+            scheduled_at=scheduled_at,
+            tags=tag or [],
+        )
+    except compose.BadArgument as error:
+        stop(MISUSED, str(error))
+    with asking(server) as client:
+        answer = client.enqueue(body)
+    show.answer(answer, output == "json", lambda: show.enqueued(answer))
+
+
+@app.command()
+def inspect(
+    job_id: Annotated[str, typer.Argument(help="id of the job")],
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Show one job with its failures, as the shard that holds it knows it now.
+
+    \b
+    Examples:
+      corvo inspect s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+      corvo inspect s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --output json
+    """
+    from corvo.cli import show  # lazy: rich
+
+    with asking(server) as client:
+        job = client.inspect(job_id)
+    show.answer(job, output == "json", lambda: show.job(job))
+
+
+@app.command()
+def search(
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
+    state: Annotated[list[StateName] | None, typer.Option(help="only this state; may be given several times")] = None,
+    created_after: Annotated[str | None, typer.Option(metavar="TIME", help="born after this moment")] = None,
+    created_before: Annotated[str | None, typer.Option(metavar="TIME", help="born before this moment")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="at most so many jobs")] = 50,
+    order: Annotated[OrderName, typer.Option(help="by birth: oldest first (asc) or newest first (desc)")] = "desc",
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Search the jobs of all shards.
+
+    \b
+    Examples:
+      corvo search --queue mail --state dead --state retrying
+      corvo search --created-after 2026-01-31T00:00:00Z --order asc --limit 200
+    """
+    from corvo.cli import compose, show  # lazy: rich, and the operations with msgspec
+
+    body = compose.search_body(queue, state or [], created_after, created_before, limit, order)
+    with asking(server) as client:
+        answer = client.search(body)
+    show.answer(answer, output == "json", lambda: show.found(answer))
+
+
+@app.command()
+def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """List all queues with the number of jobs in each state.
+
+    \b
+    Examples:
+      corvo queues
+      corvo queues --output json | jq '.[] | select(.dead > 0)'
+    """
+    from corvo.cli import show  # lazy: rich
+
+    with asking(server) as client:
+        answer = client.queues()
+    show.answer(answer, output == "json", lambda: show.queues(answer))
+
+
+@app.command()
+def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Show the health and the figures of the node and its shards.
+
+    \b
+    Examples:
+      corvo status
+      corvo status --server http://corvo.internal:8080 --output json
+    """
+    from corvo.cli import show  # lazy: rich
+
+    with asking(server) as client:
+        answer = client.cluster_status()
+    show.answer(answer, output == "json", lambda: show.status(answer))
+
+
+@app.command()
+def workers(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """List the workers that hold jobs or wait for one.
+
+    \b
+    Examples:
+      corvo workers
+      corvo workers --output json
+    """
+    from corvo.cli import show  # lazy: rich
+
+    with asking(server) as client:
+        answer = client.workers()
+    show.answer(answer, output == "json", lambda: show.workers(answer))
+
+
+@app.command()
+def top(
+    interval: Annotated[float, typer.Option("--interval", "-d", min=0.2, max=60, help="seconds between looks")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="print one picture and exit")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object a picture, a line each")] = False,
+    count: Annotated[int | None, typer.Option("-n", metavar="COUNT", min=1, help="so many pictures, then exit")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+) -> None:
+    """Watch the server live: rates, queues, shards, workers.
+
+    Keys: q quit, p freeze, + and - change the interval. Without a terminal it prints one picture.
+
+    \b
+    Examples:
+      corvo top
+      corvo top --once
+      corvo top --json -n 60 > minute.jsonl
+    """
+    from corvo.cli import top as view  # lazy: rich
+
+    if json or once or count is not None or not sys.stdout.isatty():
+        with asking(server) as client:
+            view.write(client, interval, count or 1, is_json=json)
+    else:
+        # No second attempts: between two looks the keys must be heard, and the next look is an attempt anyway.
+        with asking(server, timeout_s=3.0, deadline_s=0.0) as client:
+            view.watch(client, interval)
+
+
+@app.command()
+def version() -> None:
+    """Print the version of this program.
+
+    \b
+    Example:
+      corvo version
+    """
+    print(f"corvo {__version__}")
+
+
+@contextmanager
+def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
+    """A client for the length of a command: a refusal, or no answer at all, ends the command with a line."""
+    from corvo.client.calls import ServerRefused  # lazy: httpx and the operations
+    from corvo.client.http import BadServer, Client, Unreachable  # lazy: httpx
+
+    try:
+        with Client(server, timeout_s=timeout_s, deadline_s=deadline_s) as client:
+            yield client
+    except BadServer as error:
+        stop(MISUSED, str(error))
+    except ServerRefused as refused:
+        stop(REFUSED, f"{refused.message} ({refused.code})")
+    except Unreachable as error:
+        stop(REFUSED, f"{error}; is `corvo server` running there? --server or CORVO_SERVER names another one")
+
+
+if __name__ == "__main__":
+    main()

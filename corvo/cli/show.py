@@ -1,0 +1,222 @@
+"""Answers on the screen: tables for people, JSON for programs.
+
+JSON at the edge only: what comes in is the typed answer, and what goes out is its encoding. Text that others wrote
+(errors, host names, payloads) is made harmless first: an escape sequence in it must not reach the terminal.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from corvo.job import PRIORITY_NAMES
+from corvo.moments import parse_rfc3339
+from corvo.ops.jobs.enqueue import Enqueued
+from corvo.queries.cluster import ClusterStatus
+from corvo.queries.job import JobView
+from corvo.queries.queues import QueueView
+from corvo.queries.search import SearchAnswer
+from corvo.queries.workers import WorkerView
+
+PIPE_WIDTH = 1000  # a pipe has no edge: nothing is cut off there
+CELL_CHARS_MAX = 60  # of a payload or an error in a list
+
+# Colour helps and is never needed: the word is always there.
+STATE_STYLES = {
+    "pending": "yellow",
+    "active": "cyan",
+    "completed": "green",
+    "retrying": "magenta",
+    "dead": "red",
+    "cancelled": "dim",
+    "scheduled": "blue",
+    "held": "dim",
+}
+
+
+def console() -> Console:
+    """Colours only on a terminal and without NO_COLOR; both are rich's own rules."""
+    return Console(
+        width=None if sys.stdout.isatty() else PIPE_WIDTH,
+        highlight=False,
+        no_color=bool(os.environ.get("NO_COLOR")) or None,
+    )
+
+
+def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) -> None:
+    if is_json:
+        print(msgspec.json.format(msgspec.json.encode(value)).decode())
+    else:
+        table(as_table())
+
+
+def table(content: RenderableType) -> None:
+    console().print(content, soft_wrap=not isinstance(content, Table))
+
+
+def settings_rows(rows: Iterable[tuple[str, str, str]]) -> Table:
+    grid = columns("SETTING", "VALUE", "FROM")
+    for row in rows:
+        grid.add_row(*map(plain, row))
+    return grid
+
+
+def enqueued(job: Enqueued) -> Text:
+    return Text.assemble(job.job_id, "  ", state(job.status))
+
+
+def job(view: JobView) -> Table:
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    retries = f"{view.retry_backoff}, {view.retry_base_delay_ms} ms, at most {view.retry_max_delay_ms} ms"
+    rows: list[tuple[str, str | Text | None]] = [
+        ("id", view.id),
+        ("queue", view.queue),
+        ("state", state(view.state)),
+        ("priority", PRIORITY_NAMES[view.priority] if view.priority < len(PRIORITY_NAMES) else str(view.priority)),
+        ("attempt", f"{view.attempt} of {view.max_retries}"),
+        ("backoff", retries),
+        ("created", when(view.created_at)),
+        ("scheduled", when(view.scheduled_at)),
+        ("started", when(view.started_at)),
+        ("completed", when(view.completed_at)),
+        ("failed", when(view.failed_at)),
+        ("lease until", when(view.lease_expires_at)),
+        ("worker", " on ".join(filter(None, (view.worker_id, view.hostname)))),
+        ("parent", view.parent_id),
+        ("payload", json_text(view.payload)),
+        ("tags", json_text(view.tags)),
+        ("progress", json_text(view.progress)),
+        ("checkpoint", json_text(view.checkpoint)),
+        ("result", json_text(view.result)),
+    ]
+    rows += [(f"error {error.attempt}", f"{when(error.created_at)}  {error.error}") for error in view.errors]
+    for name, value in rows:
+        if value:
+            grid.add_row(name, value if isinstance(value, Text) else plain(value))
+    return grid
+
+
+def found(result: SearchAnswer) -> Table:
+    grid = columns("ID", "QUEUE", "STATE", ">ATTEMPT", "CREATED", "PAYLOAD", "LAST ERROR")
+    for one in result.jobs:
+        grid.add_row(
+            one.id,
+            plain(one.queue),
+            state(one.state),
+            f"{one.attempt}/{one.max_retries}",
+            when(one.created_at),
+            plain(cut(json_text(one.payload))),
+            plain(cut(one.last_error or "")),
+        )
+    more = f"{len(result.jobs)} of {'' if result.total_is_exact else 'at least '}{result.total} jobs"
+    grid.caption = Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind")
+    grid.caption_justify = "left"
+    return grid
+
+
+def queues(rows: Sequence[QueueView]) -> Table:
+    states = ("pending", "active", "scheduled", "retrying", "held", "dead", "completed", "cancelled")
+    grid = columns("QUEUE", *(f">{name.upper()}" for name in states), "OLDEST PENDING")
+    for row in rows:
+        name = plain(row.name).append(" (paused)" if row.paused else "", "yellow")
+        grid.add_row(name, *(str(getattr(row, one)) for one in states), when(row.oldest_pending_at))
+    return grid
+
+
+def workers(rows: Sequence[WorkerView]) -> Table:
+    grid = columns("WORKER", "HOST", "QUEUES", "LAST SEEN", "SINCE", ">ACTIVE", "WAITING")
+    for row in rows:
+        grid.add_row(
+            plain(row.id),
+            plain(row.hostname),
+            plain(", ".join(row.queues)),
+            when(row.last_heartbeat),
+            when(row.started_at),
+            str(row.active_jobs),
+            "yes" if row.is_waiting else "",
+        )
+    return grid
+
+
+def status(view: ClusterStatus) -> Table:
+    grid = columns(
+        ">SHARD",
+        "STATE",
+        "LEADER",
+        ">TERM",
+        ">APPLIED",
+        ">LOG",
+        ">OPERATIONS",
+        ">BATCH",
+        ">FSYNC MS",
+        ">WAITING",
+        ">LAG",
+    )
+    grid.title = headline(view)
+    grid.title_justify = "left"
+    for shard in view.groups:
+        grid.add_row(
+            str(shard.shard),
+            plain(shard.error or shard.state),
+            plain(shard.leader_id or "none"),
+            str(shard.term),
+            str(shard.applied_index),
+            str(shard.log_entries),
+            str(shard.operations_total),
+            f"{shard.batch_size_avg:.1f}",
+            f"{shard.sync_ms_avg:.2f}",
+            str(shard.waiting),
+            str(shard.mirror_lag_entries),
+        )
+    return grid
+
+
+def headline(view: ClusterStatus) -> Text:
+    fsync = "fsync on" if view.fsync else "fsync off: a power cut may lose acknowledged jobs"
+    mirror = f"read.db {view.mirror.lag_ms:.0f} ms behind" if view.mirror else "read.db does not answer"
+    style = "green" if view.status in ("ok", "healthy") else "red"
+    rest = f" · {view.mode} · {view.node_id} · {view.shards} shards · {fsync} · {mirror}"
+    return Text.assemble(f"Corvo {view.version} ", (view.status, style), rest)
+
+
+def columns(*headings: str) -> Table:
+    """`>` before a heading: numbers, aligned on the right."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        grid.add_column(heading.lstrip(">"), justify="right" if heading[0] == ">" else "left", no_wrap=True)
+    return grid
+
+
+def state(name: str) -> Text:
+    return Text(name, STATE_STYLES.get(name, ""))
+
+
+def when(moment: str | None) -> str:
+    """To the second, in UTC; the text as it is when it is no moment."""
+    if not moment:
+        return ""
+    try:
+        return datetime.fromtimestamp(parse_rfc3339(moment) // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except ValueError:
+        return moment
+
+
+def json_text(value: Any) -> str:
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def cut(text: str, chars_max: int = CELL_CHARS_MAX) -> str:
+    return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
+
+
+def plain(text: str) -> Text:
+    """Never markup, never an escape sequence."""
+    return Text("".join(one if one.isprintable() or one == "\n" else f"\\x{ord(one):02x}" for one in text))

@@ -1,0 +1,117 @@
+"""How a request travels: edge checks → route → body as struct → plan → shards → answer.
+
+The interface of jobs is plain ASGI, without request objects or middleware layers, because it is the hot path; pages
+that people look at (documents, metrics, health) are a Starlette application behind it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from corvo import ops, queries
+from corvo.errors import Refusal
+from corvo.json_edge import decode_body
+from corvo.ops.operation import Answer, Asking, Endpoint
+from gateway.http import Disconnected, Receive, Request, Response, Scope, Send, require_json
+from gateway.links import Shards
+from gateway.metrics import Metrics
+from gateway.routes import API, Routes
+
+ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
+REQUESTS_MAX = 20_000
+
+# What serves an endpoint that has no plan: (body, request) → answer.
+Journey = Callable[[Any, Request], Awaitable[Answer]]
+
+log = structlog.get_logger()
+
+
+class Gateway:
+    def __init__(
+        self,
+        shards: Shards,
+        asking: Asking,
+        journeys: dict[str, Journey],
+        pages: Callable[[Scope, Receive, Send], Awaitable[None]],
+        metrics: Metrics,
+    ) -> None:
+        self._shards = shards
+        self._asking = asking
+        self._journeys = journeys
+        self._pages = pages
+        self._metrics = metrics
+        self._routes = Routes(ENDPOINTS)
+        unserved = [e.name for e in ENDPOINTS if e.plan is None and e.name not in journeys]
+        assert not unserved, f"no journey serves {unserved}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": "no stream is served here"})
+        else:
+            await _lifespan(receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = Response(request, send)
+        metrics = self._metrics
+        metrics.in_flight += 1
+        route = "unmatched"
+        try:
+            request.check()
+            if metrics.in_flight > REQUESTS_MAX:
+                raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
+            if not request.path.startswith(API):
+                route = "page"
+                response.status = 200
+                await self._pages(scope, receive, send)
+                return
+            body = await request.body()
+            match = self._routes.find(request.method, request.path)
+            endpoint = match.endpoint
+            route = endpoint.path
+            answer = await self._answer(endpoint, self._body(endpoint, request, body), match.parameters, request)
+            await response.json(answer.status, answer.body)
+        except Refusal as refusal:
+            await response.refusal(refusal)
+        except Disconnected:
+            response.status = 499
+        except asyncio.CancelledError:
+            response.status = 499
+            raise
+        except Exception:  # the outermost frame: say so, answer so, and go on serving others
+            log.exception("request failed", method=request.method, route=route)
+            if response.status == 0:
+                await response.refusal(Refusal("INTERNAL_ERROR", "the gateway failed; its log says why"))
+        finally:
+            metrics.in_flight -= 1
+            metrics.observe(request.method, route, response.status, request.started)
+
+    def _body(self, endpoint: Endpoint, request: Request, body: bytes) -> Any:
+        if endpoint.body is None:
+            return None
+        if not body and endpoint.body_optional:
+            return endpoint.body()
+        require_json(request.content_type)
+        return decode_body(self._routes.decoders[endpoint.name], body)
+
+    async def _answer(self, endpoint: Endpoint, body: Any, parameters: tuple[str, ...], request: Request) -> Answer:
+        if endpoint.plan is None:
+            return await self._journeys[endpoint.name](body, request)
+        plan = endpoint.plan(self._asking, body, *parameters)
+        return plan.conclude(await self._shards.ask_all(plan.calls))
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    """Parts are made and ended by `__main__`, not by the server in front: nothing to do but answer."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await send({"type": "lifespan.shutdown.complete"})
+            return

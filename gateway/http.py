@@ -1,0 +1,203 @@
+"""The edge of HTTP as plain ASGI: what is refused before it is understood, how bodies are read, how answers leave.
+
+The server in front lets through more than we want to see (no body limit, no time-out, both length headers at once,
+cleartext HTTP/2, undecoded oddities in the path); each of these is refused here, in one place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from corvo.errors import Refusal
+from corvo.limits import BODY_BYTES_MAX
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+HEADERS_MAX = 100
+HEADER_BYTES_MAX = 16 * 1024
+PATH_BYTES_MAX = 8 * 1024
+BODY_TIMEOUT_S = 15.0
+
+to_json = msgspec.json.Encoder().encode
+_JSON = (b"content-type", b"application/json")
+_CLOSE = (b"connection", b"close")
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    code: str
+    field: str | None = None
+    retry_after_ms: int = 0
+
+
+class Disconnected(Exception):
+    """The client went away in the middle of its request."""
+
+
+class Request:
+    """One request after the checks of the edge. The body is read on demand, once."""
+
+    __slots__ = ("_length", "_receive", "content_type", "method", "must_close", "path", "query", "scope", "started")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.started = perf_counter()
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
+        self.content_type = b""
+        self.must_close = False
+        self._receive = receive
+        self._length = -1
+
+    def check(self) -> None:
+        """Everything that can be refused from the head alone."""
+        scope = self.scope
+        if scope["http_version"] == "2" and scope["scheme"] == "http":
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", "HTTP/2 is spoken over TLS only")
+        if scope["http_version"] not in ("1.1", "1.0", "2"):
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", f"HTTP/{scope['http_version']} is not spoken here")
+        if self.method not in METHODS:
+            raise Refusal("METHOD_NOT_ALLOWED", f"the method {self.method[:20]} is not served")
+        self._check_path()
+        self._check_headers()
+
+    def _check_path(self) -> None:
+        raw: bytes = self.scope.get("raw_path") or self.path.encode()
+        if len(raw) + len(self.query) > PATH_BYTES_MAX:
+            self.must_close = True
+            raise Refusal("URI_TOO_LONG", f"the address is longer than {PATH_BYTES_MAX} bytes")
+        if raw[:1] != b"/":
+            raise Refusal("BAD_REQUEST", "the address must begin with /")
+        if b"%" in raw:
+            lowered = raw.lower()
+            if b"%00" in lowered or b"%2f" in lowered or "\ufffd" in self.path:
+                raise Refusal("BAD_REQUEST", "the address holds an encoded slash, NUL, or bytes that are not UTF-8")
+
+    def _check_headers(self) -> None:
+        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
+        size = 0
+        is_chunked = False
+        for name, value in headers:
+            size += len(name) + len(value)
+            if name == b"content-length":
+                if not value.isdigit():
+                    self.must_close = True
+                    raise Refusal("BAD_REQUEST", "content-length is not one number")
+                self._length = int(value)
+            elif name == b"content-type":
+                self.content_type = value
+            elif name == b"transfer-encoding":
+                is_chunked = True
+            elif name == b"content-encoding":
+                raise Refusal("UNSUPPORTED_MEDIA_TYPE", "compressed bodies are not read; send plain JSON")
+        if len(headers) > HEADERS_MAX or size > HEADER_BYTES_MAX:
+            self.must_close = True
+            raise Refusal(
+                "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together are read"
+            )
+        if is_chunked and self._length >= 0:
+            # Two lengths for one body is how requests are smuggled past a proxy: trust neither.
+            self.must_close = True
+            raise Refusal("BAD_REQUEST", "content-length and transfer-encoding exclude each other")
+        if self._length > BODY_BYTES_MAX:
+            self.must_close = True
+            raise Refusal("BODY_TOO_LARGE", f"a body of {self._length} bytes; at most {BODY_BYTES_MAX} are read")
+
+    async def body(self) -> bytes:
+        """The whole body, within the limits of size and time."""
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                message = await self._receive()
+                if not message.get("more_body"):
+                    self._check_type(message)
+                    return bytes(message.get("body", b""))
+                return await self._long_body(message)
+        except TimeoutError:
+            self.must_close = True
+            raise Refusal("REQUEST_TIMEOUT", f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
+
+    async def _long_body(self, message: MutableMapping[str, Any]) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            self._check_type(message)
+            part = message.get("body", b"")
+            size += len(part)
+            if size > BODY_BYTES_MAX:
+                self.must_close = True
+                raise Refusal("BODY_TOO_LARGE", f"the body is longer than {BODY_BYTES_MAX} bytes")
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+            message = await self._receive()
+
+    @staticmethod
+    def _check_type(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+
+    async def hung_up(self) -> None:
+        """Returns when the client is gone. Only after the body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+class Response:
+    """Sends one answer. Every answer carries how long it took to make."""
+
+    __slots__ = ("_request", "_send", "status")
+
+    def __init__(self, request: Request, send: Send) -> None:
+        self._request = request
+        self._send = send
+        self.status = 0
+
+    async def json(self, status: int, body: Any, extra: list[tuple[bytes, bytes]] | None = None) -> None:
+        await self.send(status, b"" if body is None else to_json(body), _JSON if body is not None else None, extra)
+
+    async def refusal(self, refusal: Refusal) -> None:
+        extra = []
+        if refusal.retry_after_ms:
+            extra.append((b"retry-after", f"{refusal.retry_after_ms / 1000:.3f}".encode()))
+        body = ErrorBody(refusal.message, refusal.code, refusal.field, refusal.retry_after_ms)
+        await self.json(refusal.status, body, extra)
+
+    async def send(
+        self,
+        status: int,
+        content: bytes,
+        content_type: tuple[bytes, bytes] | None,
+        extra: list[tuple[bytes, bytes]] | None = None,
+    ) -> None:
+        self.status = status
+        request = self._request
+        headers = [
+            (b"content-length", b"%d" % len(content)),
+            (b"server-timing", b"proc;dur=%.3f" % ((perf_counter() - request.started) * 1000)),
+        ]
+        if content_type is not None:
+            headers.append(content_type)
+        if extra:
+            headers += extra
+        if request.must_close:
+            headers.append(_CLOSE)
+        if status == 204:
+            del headers[0]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
+
+
+def require_json(content_type: bytes) -> None:
+    """The body must say that it is JSON: a browser cannot be tricked into sending that across sites by a form."""
+    kind, _, parameters = content_type.lower().partition(b";")
+    charset = parameters.strip()
+    if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):
+        shown = content_type.decode("latin-1")[:100] or "missing"
+        raise Refusal("UNSUPPORTED_MEDIA_TYPE", f"content-type is {shown}; send application/json")

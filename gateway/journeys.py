@@ -1,0 +1,71 @@
+"""What serves the endpoints that are more than one plan: fetches that wait, and reads of read.db."""
+
+from corvo.ids import Minter
+from corvo.ops.jobs.fetch import (
+    FetchBatchBody,
+    FetchBody,
+    FetchedBatch,
+    fetched_job,
+    new_fetch,
+)
+from corvo.ops.operation import Answer
+from corvo.queries.cluster import GetStatus, ShardStatus
+from corvo.queries.search import SearchBody
+from gateway.answers import queues, search, workers
+from gateway.answers.database import ReadDb
+from gateway.answers.lag import wait_for
+from gateway.app import Journey
+from gateway.fetching import Fetching
+from gateway.health import Health
+from gateway.http import Request
+from gateway.links import Shards
+
+
+class Journeys:
+    def __init__(self, shards: Shards, fetching: Fetching, read_db: ReadDb, mint: Minter, health: Health) -> None:
+        self._shards = shards
+        self._fetching = fetching
+        self._read_db = read_db
+        self._mint = mint
+        self._health = health
+
+    def by_name(self) -> dict[str, Journey]:
+        return {
+            "fetch": self._fetch,
+            "fetch_batch": self._fetch_batch,
+            "search": self._search,
+            "queues": self._queues,
+            "workers": self._workers,
+            "cluster_status": self._health.cluster_status,
+            "info": self._health.info,
+        }
+
+    async def _fetch(self, body: FetchBody, request: Request) -> Answer:
+        fetch = new_fetch(body, self._mint.claim_id(), 1)
+        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        return Answer(200, fetched_job(claimed[0])) if claimed else Answer(204, None)
+
+    async def _fetch_batch(self, body: FetchBatchBody, request: Request) -> Answer:
+        fetch = new_fetch(body, self._mint.claim_id(), body.count)
+        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        return Answer(200, FetchedBatch([fetched_job(job) for job in claimed]))
+
+    async def _search(self, body: SearchBody, request: Request) -> Answer:
+        if body.consistent:
+            await self._catch_up()
+        return Answer(200, await search.answer(self._read_db, body))
+
+    async def _queues(self, body: None, request: Request) -> Answer:
+        if b"consistent=true" in request.query.split(b"&"):
+            await self._catch_up()
+        return Answer(200, await queues.answer(self._read_db))
+
+    async def _workers(self, body: None, request: Request) -> Answer:
+        return Answer(200, await workers.answer(self._read_db))
+
+    async def _catch_up(self) -> None:
+        """Wait until read.db holds what the shards had applied when the request came."""
+        statuses: list[ShardStatus] = await self._shards.ask_all(
+            [(shard, GetStatus()) for shard in range(len(self._shards))]
+        )
+        await wait_for(self._read_db, {status.shard: status.applied_index for status in statuses})

@@ -1,0 +1,233 @@
+"""A socket per shard: calls out, replies in, and what happens when a shard dies in between.
+
+Everything that is asked in one tick of the loop leaves as one message. A call that was sent when its shard died is
+sent again to its successor: every operation is safe to repeat, because its ids were stamped before it was first
+sent. What is not answered by its deadline is refused as unavailable; whether it happened is then unknown.
+"""
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import msgspec
+import structlog
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+from corvo.errors import Refusal
+from corvo.limits import CALLS_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX
+from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation, Query
+from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
+
+IN_FLIGHT_MAX = 16_384
+SWEEP_S = 0.25
+BYTES_PER_MESSAGE = 8 * 1024 * 1024
+
+log = structlog.get_logger()
+
+
+class Pending(msgspec.Struct):
+    call_id: int
+    ask: Operation | Query
+    raw: bytes
+    deadline: float  # monotonic seconds
+    future: "asyncio.Future[Any]"
+    is_sent: bool = False
+
+
+class ShardLink:
+    def __init__(self, context: "zmq.Context[Any]", shard: int, address: str) -> None:
+        self.shard = shard
+        self.is_up = False
+        self.repeats = 0
+        self._loop = asyncio.get_running_loop()
+        self._calls: dict[int, Pending] = {}
+        self._waiting: list[Pending] = []
+        self._next_id = 0
+        self._is_flush_due = False
+        socket = self._socket = context.socket(zmq.DEALER)
+        socket.set_hwm(IN_FLIGHT_MAX)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is queued for a shard that is not there
+        socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+        socket.setsockopt(zmq.RECONNECT_IVL, 20)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 100)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, 1_000)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3_000)
+        socket.setsockopt(zmq.HEARTBEAT_TTL, 3_000)
+        self._monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        socket.connect(address)
+        self._loop.add_reader(socket.fileno(), self._receive)
+        self._loop.add_reader(self._monitor.fileno(), self._watch)
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._calls)
+
+    def ask(self, ask: Operation | Query, timeout_s: float) -> Pending:
+        """Sent at the end of this tick. Raises `Refusal` at once when too much is under way already."""
+        if len(self._calls) >= IN_FLIGHT_MAX:
+            raise Refusal(
+                "OVERLOADED", f"{IN_FLIGHT_MAX} requests wait for shard {self.shard}; try again", retry_after_ms=250
+            )
+        self._next_id += 1
+        pending = Pending(self._next_id, ask, encode(ask), monotonic() + timeout_s, self._loop.create_future())
+        self._calls[pending.call_id] = pending
+        self._waiting.append(pending)
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+        return pending
+
+    def recall(self, pending: Pending) -> None:
+        """End a wait early: a parked call is answered empty at once, one that is past parking with its result."""
+        if pending.is_sent and self.is_up:
+            self._send([Call(pending.call_id, 0, b"")])
+        elif not pending.future.done():
+            self._calls.pop(pending.call_id, None)
+            pending.future.set_result([])
+
+    def close(self) -> None:
+        self._sweeper.cancel()
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_reader(self._monitor.fileno())
+        self._socket.disable_monitor()
+        self._socket.close(0)
+        for pending in self._calls.values():
+            pending.future.cancel()
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        if not self.is_up or not self._waiting:
+            return  # sent when the link comes up
+        waiting, self._waiting = self._waiting, []
+        now = monotonic()
+        message: list[Call] = []
+        size = 0
+        for number, pending in enumerate(waiting):
+            if pending.future.done():
+                continue
+            if len(message) >= CALLS_PER_MESSAGE_MAX or size > BYTES_PER_MESSAGE:
+                if not self._send(message):
+                    self._waiting = waiting[number:] + self._waiting
+                    return
+                message, size = [], 0
+            message.append(Call(pending.call_id, max(int((pending.deadline - now) * 1000), 1), pending.raw))
+            size += len(pending.raw)
+            pending.is_sent = True
+        if message:
+            self._send(message)
+        # The descriptor only signals edges: what arrived while we sent would otherwise wait for the next one.
+        self._receive()
+
+    def _send(self, message: list[Call]) -> bool:
+        try:
+            self._socket.send(encode_calls(message), zmq.NOBLOCK)
+        except zmq.Again:  # the link broke just now, or the shard does not read: the deadline decides
+            return False
+        return True
+
+    def _receive(self) -> None:
+        socket = self._socket
+        while socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            try:
+                replies = decode_replies(socket.recv(zmq.NOBLOCK))
+            except zmq.Again:
+                return
+            except ValueError as error:
+                log.error("reply refused", shard=self.shard, reason=str(error))
+                continue
+            for reply in replies:
+                pending = self._calls.pop(reply.id, None)
+                if pending is None or pending.future.done():
+                    continue
+                try:
+                    pending.future.set_result(decode_result(type(pending.ask), reply))
+                except Refusal as refusal:
+                    pending.future.set_exception(refusal)
+
+    def _watch(self) -> None:
+        while self._monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
+            if event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._come_up()
+            else:
+                self.is_up = False
+                log.warning("shard lost", shard=self.shard, in_flight=len(self._calls))
+
+    def _come_up(self) -> None:
+        """The shard is there, or back. What it may have been asked before is asked again, marked as a repetition."""
+        self.is_up = True
+        for pending in self._calls.values():
+            if pending.is_sent:
+                self.repeats += 1
+                if isinstance(pending.ask, Fetch):
+                    pending.raw = encode(msgspec.structs.replace(pending.ask, is_repeated=True))
+        self._waiting = list(self._calls.values())
+        self._flush()
+
+    def _sweep(self) -> None:
+        """One timer for all deadlines: a timer a call would cost more than the call."""
+        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+        now = monotonic()
+        for call_id in [call_id for call_id, pending in self._calls.items() if pending.deadline <= now]:
+            pending = self._calls.pop(call_id)
+            if not pending.future.done():
+                pending.future.set_exception(self._unanswered(pending))
+        if self._waiting and self.is_up:
+            self._flush()
+
+    def _unanswered(self, pending: Pending) -> Refusal:
+        if not self.is_up:
+            return Refusal("SHARD_UNAVAILABLE", f"shard {self.shard} is not reachable; try again", retry_after_ms=1_000)
+        return Refusal(
+            "DEADLINE_EXCEEDED",
+            f"shard {self.shard} did not answer in time; the outcome is unknown",
+            retry_after_ms=1_000,
+        )
+
+
+class Shards:
+    """All shards of the cluster, by number."""
+
+    def __init__(self, addresses: list[str], timeout_s: float) -> None:
+        self._context: zmq.Context[Any] = zmq.Context()
+        self.links = [ShardLink(self._context, shard, address) for shard, address in enumerate(addresses)]
+        self._timeout_s = timeout_s
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def ask(self, shard: int, ask: Operation | Query) -> "asyncio.Future[Any]":
+        return self.links[shard].ask(ask, self._timeout_s).future
+
+    def park(self, shard: int, ask: Operation | Query, wait_ms: int) -> Pending:
+        """Ask what may take its time on purpose."""
+        return self.links[shard].ask(ask, self._timeout_s + wait_ms / 1000)
+
+    def recall(self, shard: int, pending: Pending) -> None:
+        self.links[shard].recall(pending)
+
+    async def ask_all(self, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
+        """Results in the order of the calls. The first refusal is raised, after every call has ended."""
+        if len(calls) == 1:
+            shard, ask = calls[0]
+            return [await self.ask(shard, ask)]
+        outcomes = await asyncio.gather(*(self.ask(shard, ask) for shard, ask in calls), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return list(outcomes)
+
+    async def ask_each(self, make: Callable[[int], Query], timeout_s: float) -> list[Any]:
+        """One question to every shard; a refusal stands in place of its answer."""
+        futures = [link.ask(make(link.shard), timeout_s).future for link in self.links]
+        return await asyncio.gather(*futures, return_exceptions=True)
+
+    def close(self) -> None:
+        for link in self.links:
+            link.close()
+        self._context.term()

@@ -1,0 +1,139 @@
+"""Figures in Prometheus' format: the gateway's own, and what the shards say of themselves when asked.
+
+Labels are route templates and shard numbers, never paths, job ids or queues of strangers: a label set that clients
+can grow is a memory leak with a dashboard.
+"""
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import Histogram as PrometheusHistogram
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from corvo import __version__
+from corvo.queries.cluster import Histogram, ShardStatus
+from corvo.queries.queues import QueueView
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+_GAUGES: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
+    ("corvo_raft_term", "term of the shard's Raft group", lambda s: s.term),
+    ("corvo_raft_commit_index", "last committed entry", lambda s: s.commit_index),
+    ("corvo_raft_applied_index", "last applied entry", lambda s: s.applied_index),
+    ("corvo_raft_log_index", "last entry of the log", lambda s: s.log_last_index),
+    ("corvo_raft_log_entries", "entries kept in the log", lambda s: s.log_last_index - s.log_first_index + 1),
+    ("corvo_cluster_is_leader", "1 where this replica leads", lambda s: int(s.role == "leader")),
+    ("corvo_shard_calls_waiting", "operations admitted and not yet in the log", lambda s: s.calls_waiting),
+    ("corvo_shard_fetches_parked", "fetches that wait for a job", lambda s: s.fetches_parked),
+    ("corvo_shard_leases", "live leases", lambda s: s.leases),
+    ("corvo_shard_memory_bytes", "greatest resident memory of the shard process", lambda s: s.memory_bytes),
+    (
+        "corvo_mirror_lag_entries",
+        "entries applied by the shard that the mirror has not confirmed",
+        lambda s: max(s.applied_index - s.mirror_cursor, 0),
+    ),
+)
+_COUNTERS: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
+    ("corvo_shard_operations", "operations applied", lambda s: s.operations_total),
+    ("corvo_shard_entries", "entries applied", lambda s: s.entries_total),
+    ("corvo_shard_overloads", "calls turned away", lambda s: s.overloads_total),
+    ("corvo_shard_turns", "turns of the shard's loop", lambda s: s.turns_total),
+)
+_HISTOGRAMS: tuple[tuple[str, str, Callable[[ShardStatus], Histogram]], ...] = (
+    ("corvo_raft_queue_time_seconds", "from arrival at the shard to the log", lambda s: s.queue_time_s),
+    ("corvo_raft_apply_time_seconds", "applying one entry", lambda s: s.apply_time_s),
+    ("corvo_raft_sync_time_seconds", "writing one batch to disk", lambda s: s.sync_time_s),
+    ("corvo_shard_batch_size", "operations in one entry", lambda s: s.batch_size),
+)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "corvo_http_requests", "requests answered", ["method", "route", "status"], registry=self._registry
+        )
+        self._duration = PrometheusHistogram(
+            "corvo_http_request_duration_seconds",
+            "time to answer",
+            ["method", "route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        in_flight = Gauge("corvo_http_requests_in_flight", "requests being served", registry=self._registry)
+        in_flight.set_function(lambda: self.in_flight)
+        build = Gauge("corvo_build_info", "always 1", ["version"], registry=self._registry)
+        build.labels(__version__).set(1)
+        self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+
+    def observe(self, method: str, route: str, status: int, started: float) -> None:
+        key = (method, route, status)
+        children = self._children.get(key)
+        if children is None:
+            # Looking up labels costs more than counting: once per combination, and combinations are few.
+            children = self._children[key] = (
+                self._requests.labels(method, route, str(status)),
+                self._duration.labels(method, route),
+            )
+        children[0].inc()
+        children[1].observe(perf_counter() - started)
+
+    def render(self, statuses: list[ShardStatus], queues: list[QueueView], mirror_lag_ms: float | None) -> bytes:
+        registry = CollectorRegistry()
+        registry.register(_Shards(statuses, queues, mirror_lag_ms))
+        return generate_latest(self._registry) + generate_latest(registry)
+
+
+class _Shards(Collector):
+    def __init__(self, statuses: list[ShardStatus], queues: list[QueueView], mirror_lag_ms: float | None) -> None:
+        self._statuses = statuses
+        self._queues = queues
+        self._mirror_lag_ms = mirror_lag_ms
+
+    def collect(self) -> Iterator[Metric]:
+        for name, text, value in _GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["shard"])
+            for status in self._statuses:
+                gauge.add_metric([str(status.shard)], value(status))
+            yield gauge
+        for name, text, value in _COUNTERS:
+            counter = CounterMetricFamily(name, text, labels=["shard"])
+            for status in self._statuses:
+                counter.add_metric([str(status.shard)], value(status))
+            yield counter
+        for name, text, histogram_of in _HISTOGRAMS:
+            family = HistogramMetricFamily(name, text, labels=["shard"])
+            for status in self._statuses:
+                histogram = histogram_of(status)
+                family.add_metric([str(status.shard)], _cumulative(histogram), histogram.total)
+            yield family
+        if self._mirror_lag_ms is not None:
+            yield GaugeMetricFamily(
+                "corvo_read_db_lag_seconds", "how far read.db is behind the shards", self._mirror_lag_ms / 1000
+            )
+        yield from self._queue_families()
+
+    def _queue_families(self) -> Iterator[Metric]:
+        jobs = GaugeMetricFamily("corvo_jobs", "jobs in each state", labels=["state"])
+        for state in ("pending", "active", "held", "completed", "dead", "scheduled", "retrying", "cancelled"):
+            jobs.add_metric([state], sum(getattr(queue, state) for queue in self._queues))
+        yield jobs
+        yield GaugeMetricFamily("corvo_queues", "queues known", len(self._queues))
+
+
+def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:
+    buckets: list[tuple[str, float]] = []
+    count = 0
+    for bound, here in zip([*(str(bound) for bound in histogram.bounds), "+Inf"], histogram.counts, strict=True):
+        count += here
+        buckets.append((bound, count))
+    return buckets

@@ -1,0 +1,104 @@
+"""Pages beside the interface of jobs: health for machines, figures for Prometheus, documents for people."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from corvo.errors import Refusal
+from corvo.queries.cluster import ShardStatus
+from corvo.queries.queues import QueueView
+from gateway.answers import queues
+from gateway.answers.database import ReadDb
+from gateway.health import Health
+from gateway.http import ErrorBody, to_json
+from gateway.metrics import Metrics
+from gateway.openapi import describe, page
+
+if TYPE_CHECKING:
+    from corvo.ops.operation import Endpoint
+
+
+class HealthView(msgspec.Struct):
+    status: str
+    raft_state: str
+    leader: str
+
+
+class Pages:
+    def __init__(
+        self, health: Health, metrics: Metrics, read_db: ReadDb, endpoints: "tuple[Endpoint, ...]", node_id: str
+    ) -> None:
+        self._health = health
+        self._metrics = metrics
+        self._read_db = read_db
+        self._node_id = node_id
+        self._openapi = to_json(describe(endpoints))
+        self._docs = page(endpoints)
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/", self._root),
+                Route("/healthz", self._healthz),
+                Route("/livez", self._livez),
+                Route("/readyz", self._readyz),
+                Route("/metrics", self.metrics),
+                Route("/openapi.json", self._describe),
+                Route("/docs", self._show),
+            ],
+            exception_handlers={404: _unknown, 405: _wrong_method},
+        )
+
+    async def _root(self, request: Request) -> Response:
+        return RedirectResponse("/docs")
+
+    async def _livez(self, request: Request) -> Response:
+        """This process's loop turns. Never asks a shard: a restart would not help one."""
+        return _json(200, HealthView("ok", "", self._node_id))
+
+    async def _healthz(self, request: Request) -> Response:
+        faults = await self._health.leaderless()
+        if faults:
+            return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
+        return _json(200, HealthView("ok", "leader", self._node_id))
+
+    async def _readyz(self, request: Request) -> Response:
+        faults = await self._health.unready()
+        if faults:
+            return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
+        return _json(200, HealthView("ready", "leader", self._node_id))
+
+    async def metrics(self, request: Request) -> Response:
+        statuses = [status for status in await self._health.statuses() if isinstance(status, ShardStatus)]
+        lag = await self._health.lag()
+        known: list[QueueView] = []
+        try:
+            known = await queues.answer(self._read_db)
+        except Refusal:
+            pass  # the lag is missing from the page too: that is the alarm
+        content = self._metrics.render(statuses, known, None if lag is None else lag.lag_ms)
+        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _describe(self, request: Request) -> Response:
+        return Response(self._openapi, media_type="application/json")
+
+    async def _show(self, request: Request) -> Response:
+        return HTMLResponse(
+            self._docs, headers={"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        )
+
+
+def _json(status: int, body: msgspec.Struct) -> Response:
+    return Response(to_json(body), status, media_type="application/json")
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    return _json(404, ErrorBody(f"nothing is served at {request.url.path[:200]}; /docs lists the routes", "NOT_FOUND"))
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    return _json(405, ErrorBody(f"{request.method} is not served at {request.url.path[:200]}", "METHOD_NOT_ALLOWED"))

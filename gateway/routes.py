@@ -1,0 +1,60 @@
+"""From method and path to endpoint: one dict for fixed paths, a short list for those with parameters."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from corvo.errors import Refusal
+from corvo.ops.operation import Endpoint
+
+API = "/api/v1"
+
+
+class Match(NamedTuple):
+    endpoint: Endpoint
+    parameters: tuple[str, ...]
+
+
+class Routes:
+    def __init__(self, endpoints: tuple[Endpoint, ...]) -> None:
+        self._fixed: dict[tuple[str, str], Match] = {}
+        self._patterns: list[tuple[tuple[str | None, ...], Endpoint]] = []
+        self.decoders: dict[str, msgspec.json.Decoder[msgspec.Struct]] = {}
+        for endpoint in endpoints:
+            path = API + endpoint.path
+            if "{" in path:
+                pieces = tuple(None if piece.startswith("{") else piece for piece in path.split("/"))
+                self._patterns.append((pieces, endpoint))
+            else:
+                self._fixed[endpoint.method, path] = Match(endpoint, ())
+            if endpoint.body is not None:
+                self.decoders[endpoint.name] = msgspec.json.Decoder(endpoint.body)
+
+    def find(self, method: str, path: str) -> Match:
+        match = self._fixed.get((method, path)) or self._match(method, path)
+        if match is not None:
+            return match
+        allowed = self._methods_of(path)
+        if allowed:
+            raise Refusal("METHOD_NOT_ALLOWED", f"{path} is served for {', '.join(allowed)}, not for {method}")
+        raise Refusal("NOT_FOUND", f"nothing is served at {path[:200]}; /docs lists the routes")
+
+    def _match(self, method: str, path: str) -> Match | None:
+        pieces = path.split("/")
+        for pattern, endpoint in self._patterns:
+            if endpoint.method == method and _fits(pattern, pieces):
+                values = tuple(value for piece, value in zip(pattern, pieces, strict=True) if piece is None)
+                return Match(endpoint, values)
+        return None
+
+    def _methods_of(self, path: str) -> list[str]:
+        pieces = path.split("/")
+        methods = {method for method, fixed in self._fixed if fixed == path}
+        methods |= {endpoint.method for pattern, endpoint in self._patterns if _fits(pattern, pieces)}
+        return sorted(methods)
+
+
+def _fits(pattern: tuple[str | None, ...], pieces: list[str]) -> bool:
+    return len(pattern) == len(pieces) and all(
+        piece == known or (known is None and piece != "") for known, piece in zip(pattern, pieces, strict=True)
+    )
