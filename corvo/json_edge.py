@@ -19,6 +19,11 @@ _FIELD_PATH = re.compile(r"(.*) - at `\$(.*)`$", re.DOTALL)
 EMPTY_RAW = msgspec.Raw(b"")
 
 
+def no_document() -> msgspec.Raw:
+    """The default of optional documents. A factory, because the schema generator cannot show a `Raw` default."""
+    return EMPTY_RAW
+
+
 def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
     """A body as its struct, or the refusal that names what is wrong and where."""
     try:

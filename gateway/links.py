@@ -61,7 +61,7 @@ class ShardLink:
         socket.connect(address)
         self._loop.add_reader(socket.fileno(), self._receive)
         self._loop.add_reader(self._monitor.fileno(), self._watch)
-        self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+        self._sweeper = self._loop.call_later(0, self._sweep)
 
     @property
     def in_flight(self) -> int:
@@ -172,6 +172,8 @@ class ShardLink:
     def _sweep(self) -> None:
         """One timer for all deadlines: a timer a call would cost more than the call."""
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)
+        self._watch()  # both descriptors only signal edges: look now and then, whatever they say
+        self._receive()
         now = monotonic()
         for call_id in [call_id for call_id, pending in self._calls.items() if pending.deadline <= now]:
             pending = self._calls.pop(call_id)

@@ -81,11 +81,13 @@ _PAGE = """<!doctype html>
 <title>Corvo {version}: HTTP interface</title>
 <style>
 body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}}
-code,pre{{font:14px/1.45 ui-monospace,monospace}} h1{{font-size:1.6rem}} section{{border-top:1px solid #d5dae0;padding:1rem 0}}
+code,pre{{font:14px/1.45 ui-monospace,monospace}} h1{{font-size:1.6rem}}
+section{{border-top:1px solid #d5dae0;padding:1rem 0}}
 h2{{font-size:1rem;margin:0}} .m{{display:inline-block;min-width:3.5rem;font-weight:700;color:#0b5cad}}
 table{{border-collapse:collapse;width:100%}} td,th{{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0}}
 details{{margin:.4rem 0}} summary{{cursor:pointer}} .muted{{color:#5b6570}}
-@media(prefers-color-scheme:dark){{body{{background:#14171a;color:#e6e9ec}} .m{{color:#7ab8ff}} section{{border-color:#2c3238}}}}
+@media(prefers-color-scheme:dark){{
+body{{background:#14171a;color:#e6e9ec}} .m{{color:#7ab8ff}} section{{border-color:#2c3238}}}}
 </style>
 <h1>Corvo {version}</h1>
 <p>Bodies and answers are JSON. Errors are <code>{{"error": "sentence", "code": "UPPER_SNAKE"}}</code>.
@@ -129,7 +131,8 @@ def _fields(title: str, kind: Any) -> str:
             f"<td class='muted'>{escape(need if title == 'Body' else '')}</td>"
             f"<td>{escape(field.get('description', ''))}</td></tr>"
         )
-    return f"<details><summary>{escape(title)}: {prefix}{struct.__name__}</summary><table>{''.join(rows)}</table></details>"
+    table = f"<table>{''.join(rows)}</table>"
+    return f"<details><summary>{escape(title)}: {prefix}{struct.__name__}</summary>{table}</details>"
 
 
 def _kind(field: dict[str, Any]) -> str:

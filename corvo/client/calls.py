@@ -135,13 +135,20 @@ def _without_defaults(value: Any) -> Any:
         return {
             field.encode_name: _without_defaults(getattr(value, field.name))
             for field in msgspec.structs.fields(value)
-            if getattr(value, field.name) != field.default
+            if not _is_default(getattr(value, field.name), field)
         }
     if isinstance(value, dict):
         return {key: _without_defaults(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_defaults(item) for item in value]
     return value
+
+
+def _is_default(value: Any, field: msgspec.structs.FieldInfo) -> bool:
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if isinstance(value, msgspec.Raw):  # equal only to itself
+        return not bytes(value) or (isinstance(default, msgspec.Raw) and bytes(value) == bytes(default))
+    return bool(value == default)
 
 
 @functools.cache

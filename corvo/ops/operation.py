@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from corvo.errors import Refused
 from corvo.ids import Minter
 from corvo.state.tables import Tables
 
@@ -72,17 +71,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     refusals: tuple[str, ...] = ()  # codes beyond those that every route can give
     plan: Callable[..., Plan] | None = None  # (asking, body, *path parameters); None: a journey or a read of read.db
     name: str  # of the journey or answer that serves it where there is no plan; metric label
-
-
-class ItemRefused(msgspec.Struct):
-    """An item of a batch that was refused, in place of its answer."""
-
-    error: str
-    code: str
-
-
-def item_refused(refused: Refused) -> ItemRefused:
-    return ItemRefused(refused.message, refused.code)
 
 
 def spread(items: Sequence[T], shard_of: Callable[[T], int]) -> dict[int, list[int]]:

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from corvo.errors import Refused
 from corvo.job import JobId
-from corvo.json_edge import EMPTY_RAW, document
+from corvo.json_edge import document, no_document
 from corvo.lifecycle import State, Verb
 from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
 from corvo.ops.jobs.lease import holds, lost
@@ -20,11 +20,9 @@ from corvo.ops.operation import (
     Asking,
     Body,
     Endpoint,
-    ItemRefused,
     Operation,
     Plan,
     gather,
-    item_refused,
     spread,
 )
 from corvo.sharding import shard_of_job
@@ -35,8 +33,8 @@ LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token that
 
 
 class AckBody(Body):
-    result: msgspec.Raw = EMPTY_RAW
-    checkpoint: msgspec.Raw = EMPTY_RAW
+    result: msgspec.Raw = msgspec.field(default_factory=no_document)
+    checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     lease_token: LeaseToken | None = None
 
 
@@ -52,9 +50,17 @@ class Acked(msgspec.Struct):
     status: str = "ok"
 
 
+class AckOutcome(msgspec.Struct, omit_defaults=True):
+    """`status`, or why not."""
+
+    status: str | None = None
+    error: str | None = None
+    code: str | None = None
+
+
 class AckedBatch(msgspec.Struct):
     acked: int
-    results: list[Acked | ItemRefused]
+    results: list[AckOutcome]
 
 
 class AckItem(msgspec.Struct, array_like=True, gc=False):
@@ -99,6 +105,10 @@ def ack_item(job_id: str, body: AckBody, at: str = "") -> AckItem:
     )
 
 
+def ack_outcome(refused: Refused | None) -> AckOutcome:
+    return AckOutcome("ok") if refused is None else AckOutcome(error=refused.message, code=refused.code)
+
+
 def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
     operation = Ack(asking.mint.claim_id(), [ack_item(job_id, body)])
 
@@ -118,7 +128,7 @@ def _plan_batch(asking: Asking, body: AckBatchBody) -> Plan:
 
     def conclude(results: list[Any]) -> Answer:
         outcomes = gather(len(items), groups, results)
-        answers = [Acked() if outcome is None else item_refused(outcome) for outcome in outcomes]
+        answers = [ack_outcome(outcome) for outcome in outcomes]
         return Answer(200, AckedBatch(outcomes.count(None), answers))
 
     calls = [(shard, Ack(ask_id, [items[number] for number in numbers])) for shard, numbers in groups.items()]

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from corvo.errors import Refusal, invalid
 from corvo.job import PRIORITY_NAMES, Job, JobId, Priority, QueueName
-from corvo.json_edge import EMPTY_RAW, document, object_document
+from corvo.json_edge import document, no_document, object_document
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
 from corvo.moments import parse_duration, parse_rfc3339
@@ -23,13 +23,12 @@ from corvo.state.tables import Tables
 
 _PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}
 _BACKOFF = {name: Backoff(number) for number, name in enumerate(BACKOFF_NAMES)}
-_EMPTY_PAYLOAD = msgspec.Raw(b"{}")
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 
 
 class EnqueueBody(Body):
     queue: QueueName
-    payload: msgspec.Raw = _EMPTY_PAYLOAD
+    payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
     priority: Literal["critical", "high", "normal"] = "normal"
     max_retries: Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")] = 3
     retry_backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
@@ -38,8 +37,8 @@ class EnqueueBody(Body):
     retry_base_delay_ms: DelayMs | None = None
     retry_max_delay_ms: DelayMs | None = None
     scheduled_at: str | None = None
-    tags: msgspec.Raw = EMPTY_RAW
-    checkpoint: msgspec.Raw = EMPTY_RAW
+    tags: msgspec.Raw = msgspec.field(default_factory=no_document)
+    checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     parent_id: JobId | None = None
 
 

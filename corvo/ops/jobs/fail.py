@@ -20,11 +20,9 @@ from corvo.ops.operation import (
     Asking,
     Body,
     Endpoint,
-    ItemRefused,
     Operation,
     Plan,
     gather,
-    item_refused,
     spread,
 )
 from corvo.retry import attempts_remaining, delay_ms
@@ -53,9 +51,19 @@ class Failed(msgspec.Struct, omit_defaults=True):
     next_attempt_at: str | None = None
 
 
+class FailOutcome(msgspec.Struct, omit_defaults=True):
+    """What became of the job, or why its failure was not taken."""
+
+    status: str | None = None
+    attempts_remaining: int | None = None
+    next_attempt_at: str | None = None
+    error: str | None = None
+    code: str | None = None
+
+
 class FailedBatch(msgspec.Struct):
     failed: int
-    results: list[Failed | ItemRefused]
+    results: list[FailOutcome]
 
 
 class FailItem(msgspec.Struct, array_like=True, gc=False):
@@ -124,6 +132,13 @@ def failed(failure: Failure) -> Failed:
     return Failed(STATE_NAMES[failure.state], failure.attempts_remaining, to_rfc3339_or_none(failure.next_attempt_at))
 
 
+def fail_outcome(outcome: Failure | Refused) -> FailOutcome:
+    if isinstance(outcome, Refused):
+        return FailOutcome(error=outcome.message, code=outcome.code)
+    told = failed(outcome)
+    return FailOutcome(told.status, told.attempts_remaining, told.next_attempt_at)
+
+
 def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
     operation = Fail(asking.mint.claim_id(), [fail_item(job_id, body)])
 
@@ -143,8 +158,8 @@ def _plan_batch(asking: Asking, body: FailBatchBody) -> Plan:
 
     def conclude(results: list[Any]) -> Answer:
         outcomes = gather(len(items), groups, results)
-        answers = [item_refused(outcome) if isinstance(outcome, Refused) else failed(outcome) for outcome in outcomes]
-        return Answer(200, FailedBatch(sum(isinstance(answer, Failed) for answer in answers), answers))
+        answers = [fail_outcome(outcome) for outcome in outcomes]
+        return Answer(200, FailedBatch(sum(answer.code is None for answer in answers), answers))
 
     calls = [(shard, Fail(ask_id, [items[number] for number in numbers])) for shard, numbers in groups.items()]
     return Plan([*calls], conclude)

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from corvo.errors import Refusal
 from corvo.job import Worker
-from corvo.json_edge import EMPTY_RAW, object_document
+from corvo.json_edge import no_document, object_document
 from corvo.lifecycle import State
 from corvo.limits import HEARTBEAT_JOBS_MAX
 from corvo.ops.jobs.ack import LeaseToken
@@ -31,8 +31,8 @@ class Pulse(IntEnum):
 
 
 class HeartbeatJob(Body):
-    progress: msgspec.Raw = EMPTY_RAW
-    checkpoint: msgspec.Raw = EMPTY_RAW
+    progress: msgspec.Raw = msgspec.field(default_factory=no_document)
+    checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     lease_token: LeaseToken | None = None
 
 
