@@ -56,13 +56,18 @@ class Feed:
                 self._fresh, self._is_fresh_whole = {}, False
 
     def has_after(self, index: int) -> bool:
-        """Whether a pull from here is answered at once."""
-        return index < self.floor or index > self._applied or bool(self._outbox and self._outbox[-1] > index)
+        """Whether a pull from here is answered at once. Entries that changed nothing count too: the mirror's cursor
+        is compared with the applied index by those who wait for it."""
+        return index != self._applied
+
+    def confirm(self, receipt: int) -> None:
+        """The mirror has everything up to here."""
+        if receipt <= self._applied:
+            self.receipt = max(self.receipt, receipt)
 
     def pull(self, after: int, records_max: int, overlay: Overlay) -> Batch:
         if after < self.floor or after > self._applied:
             return Batch(self._applied, [], is_gap=True)
-        self.receipt = max(self.receipt, after)
         if after == self._base and self._is_fresh_whole:
             batch = Batch(self._applied, list(self._fresh.items()))
         else:

@@ -262,6 +262,7 @@ class Replica:
             waiting = self.door.pulls.popleft()
             pull = waiting.ask
             assert isinstance(pull, Pull)
+            self.feed.confirm(pull.after)
             has_news = self.feed.has_after(pull.after) or self.presence.has_news()
             if not has_news and waiting.wait_until_ns > now_ns:
                 self.door.pulls.append(waiting)

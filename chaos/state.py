@@ -1,0 +1,108 @@
+"""What a node holds: the shards' own records, read over their sockets, and the rows of read.db."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from corvo.job import Job, JobError, Queue, Worker, decode_job, decode_job_error, decode_queue, decode_worker
+from corvo.limits import MESSAGE_BYTES_MAX
+from corvo.node import RUN
+from corvo.queries.cluster import GetStatus, ShardStatus
+from corvo.queries.feed import Piece, Scan
+from corvo.state import keys
+from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
+
+
+class Held(msgspec.Struct):
+    """Records of all shards, by key."""
+
+    jobs: dict[str, Job] = {}
+    errors: dict[tuple[str, int], JobError] = {}
+    queues: dict[str, Queue] = {}
+    workers: dict[tuple[str, int], Worker] = {}
+
+
+def held_by_shards(data_dir: Path, shards: int) -> Held:
+    """Everything on disk in every shard. Only exact when nothing has been written for some milliseconds."""
+    held = Held()
+    for shard in range(shards):
+        with _Line(data_dir, shard) as line:
+            start = b""
+            while True:
+                piece: Piece = line.ask(Scan(start, 2_000))
+                for key, value in piece.records:
+                    _keep(held, shard, key, value)
+                if not piece.next_key:
+                    break
+                start = piece.next_key
+    return held
+
+
+def statuses(data_dir: Path, shards: int) -> list[ShardStatus]:
+    found = []
+    for shard in range(shards):
+        with _Line(data_dir, shard) as line:
+            found.append(line.ask(GetStatus()))
+    return found
+
+
+def rows_of(data_dir: Path, query: str) -> list[sqlite3.Row]:
+    with closing(sqlite3.connect(f"file:{data_dir}/read.db?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute(query).fetchall()
+
+
+def _keep(held: Held, shard: int, key: bytes, value: bytes) -> None:
+    if key.startswith(keys.JOBS):
+        job = decode_job(value)
+        held.jobs[job.id] = job
+    elif key.startswith(keys.JOB_ERRORS):
+        error = decode_job_error(value)
+        held.errors[error.job_id, error.claim] = error
+    elif key.startswith(keys.QUEUES):
+        queue = decode_queue(value)
+        held.queues[queue.name] = queue
+    else:
+        worker = decode_worker(value)
+        held.workers[worker.id, shard] = worker
+
+
+class _Line:
+    """A socket to one shard. The path is relative to the data directory, as for the node's own processes: an
+    absolute one may be longer than a Unix socket's name can be."""
+
+    def __init__(self, data_dir: Path, shard: int) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+        here = Path.cwd()
+        os.chdir(data_dir)
+        try:
+            self._socket.connect(f"ipc://{RUN}/shard-{shard}.ipc")
+            # The connection is made in the background: stay until it is, for its path is relative.
+            self._next_id = 0
+            self.ask(GetStatus())
+        finally:
+            os.chdir(here)
+
+    def ask(self, ask: Scan | GetStatus, timeout_ms: int = 10_000) -> Any:
+        self._next_id += 1
+        self._socket.send(encode_calls([Call(self._next_id, timeout_ms, encode(ask))]))
+        while self._socket.poll(timeout_ms):
+            for reply in decode_replies(self._socket.recv()):
+                if reply.id == self._next_id:
+                    return decode_result(type(ask), reply)
+        raise TimeoutError("the shard did not answer")
+
+    def __enter__(self) -> "_Line":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._socket.close(0)
+        self._context.term()
