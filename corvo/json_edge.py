@@ -14,8 +14,10 @@ from corvo.limits import JSON_DEPTH_MAX, SMALL_JSON_BYTES_MAX
 
 T = TypeVar("T")
 
-_BRACKETS_AND_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and a string without an end is one too: else a hostile body would be walked once for each of its quotes.
+_BRACKETS_AND_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _FIELD_PATH = re.compile(r"(.*) - at `\$(.*)`$", re.DOTALL)
+_FIELD_NAME = re.compile(r"(?:required|unknown) field `(.*)`$", re.DOTALL)
 EMPTY_RAW = msgspec.Raw(b"")
 
 
@@ -79,13 +81,12 @@ def to_raw(stored: bytes) -> Any:
 
 
 def _validation_refusal(error: msgspec.ValidationError) -> Refusal:
-    match = _FIELD_PATH.match(str(error))
-    if match is None:
-        unknown = re.search(r"`([^`]*)`$", str(error))
-        return Refusal("VALIDATION_ERROR", str(error), field=unknown[1] if unknown else None)
-    message, path = match[1], match[2].lstrip(".")
-    unknown = re.search(r"unknown field `([^`]*)`", message)
-    if unknown:
-        path = f"{path}.{unknown[1]}".lstrip(".")
+    message, path = str(error), ""
+    match = _FIELD_PATH.match(message)
+    if match is not None:
+        message, path = match[1], match[2].lstrip(".")
+    named = _FIELD_NAME.search(message)
+    if named is not None:
+        path = f"{path}.{named[1]}" if path else named[1]
     field = path or "body"
     return Refusal("VALIDATION_ERROR", f"{field}: {message}", field=field)

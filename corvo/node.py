@@ -112,7 +112,7 @@ def configure_logging(level: str, log_format: str, **context: Any) -> None:
     structlog.configure(
         processors=[*shared, *renderer],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        logger_factory=structlog.WriteLoggerFactory(sys.stdout),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(**context)
@@ -124,7 +124,8 @@ def configure_logging(level: str, log_format: str, **context: Any) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=getattr(logging, level.upper()), force=True)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a text stream in every process of ours
+    # One write a line: lines of several processes share one pipe and must not be torn.
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]  # a text stream
 
 
 def _to_json(event: Any, **options: Any) -> str:

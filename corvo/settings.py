@@ -79,12 +79,11 @@ def load(
             checked[name] = msgspec.convert(value, _types()[name], strict=False)
         except msgspec.ValidationError as error:
             faults.append(f"{_label(name, origins[name])} is {value!r}: {str(error)[0].lower()}{str(error)[1:]}")
-    if not faults:
-        settings = Settings(**checked)
-        faults = _check_relations(settings)
-        if not faults:
-            return settings, origins
-    raise BadSettings(faults)
+    settings = Settings(**checked)  # what was faulty stands at its default, so that the rest can be checked too
+    faults += _check_relations(settings)
+    if faults:
+        raise BadSettings(faults)
+    return settings, origins
 
 
 def names() -> tuple[str, ...]:

@@ -87,7 +87,7 @@ class Request:
         for name, value in headers:
             size += len(name) + len(value)
             if name == b"content-length":
-                if not value.isdigit():
+                if not value.isdigit() or len(value) > 20 or self._length >= 0:
                     self.must_close = True
                     raise Refusal("BAD_REQUEST", "content-length is not one number")
                 self._length = int(value)
@@ -114,20 +114,18 @@ class Request:
         """The whole body, within the limits of size and time."""
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
-                message = await self._receive()
-                if not message.get("more_body"):
-                    self._check_type(message)
-                    return bytes(message.get("body", b""))
-                return await self._long_body(message)
+                return await self._read()
         except TimeoutError:
             self.must_close = True
             raise Refusal("REQUEST_TIMEOUT", f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
 
-    async def _long_body(self, message: MutableMapping[str, Any]) -> bytes:
+    async def _read(self) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
-            self._check_type(message)
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
             part = message.get("body", b"")
             size += len(part)
             if size > BODY_BYTES_MAX:
@@ -136,12 +134,6 @@ class Request:
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
-            message = await self._receive()
-
-    @staticmethod
-    def _check_type(message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.disconnect":
-            raise Disconnected
 
     async def hung_up(self) -> None:
         """Returns when the client is gone. Only after the body was read."""

@@ -95,6 +95,7 @@ class ShardLink:
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_reader(self._monitor.fileno())
         self._socket.disable_monitor()
+        self._monitor.close(0)  # an open one would keep the context, and so the process, from ending
         self._socket.close(0)
         for pending in self._calls.values():
             pending.future.cancel()

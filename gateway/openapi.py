@@ -19,7 +19,7 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
-    types = [ErrorBody]
+    types: list[Any] = [ErrorBody]
     for endpoint in endpoints:
         types += [endpoint.body] if endpoint.body else []
         types += [answer for answer in endpoint.answers.values() if answer is not None]

@@ -106,11 +106,13 @@ class Feed:
         part, self._unwritten = self._unwritten, {}
         outbox = self._outbox
         removed = 0
-        while outbox and removed < TRIM_PER_BATCH and outbox[0] <= self.receipt:
-            part[keys.feed_record(outbox.popleft())] = None
-            removed += 1
-        while len(outbox) > OUTBOX_ENTRIES_MAX:
+        while outbox and (
+            (removed < TRIM_PER_BATCH and outbox[0] <= self.receipt) or len(outbox) > OUTBOX_ENTRIES_MAX
+        ):
+            # Both move the floor: a mirror that lost what it had confirmed must scan, too.
             self.floor = outbox.popleft()
             part[keys.feed_record(self.floor)] = None
+            removed += 1
+        if removed:
             part[keys.FEED_FLOOR] = encode(self.floor)
         return part

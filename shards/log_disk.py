@@ -126,8 +126,9 @@ class LogDisk:
                 break
             last += 1
             bytes_left -= self._sizes[last - first]
-        if last - first + 1 < COMPACT_PER_BATCH and bytes_left <= KEPT_BYTES:
-            return {}  # a few entries are not worth a write of the mark
+        count = last - first + 1
+        if not count or (count < COMPACT_PER_BATCH and self.bytes <= KEPT_BYTES):
+            return {}  # a few entries are not worth a write of the mark, unless they are large
         term = self.term(last)
         assert term is not None
         part: Part = {}

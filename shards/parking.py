@@ -42,6 +42,7 @@ class Parking:
         return len(self._calls)
 
     def park(self, call: Waiting, queues: Iterable[str], first: bool = False) -> None:
+        self.remove(call.key)  # a call that is sent again takes the place of its first sending
         self._calls[call.key] = call
         for queue in queues:
             line = self._by_queue.setdefault(queue, OrderedDict())

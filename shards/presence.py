@@ -28,6 +28,7 @@ class Presence:
             if len(self._seen) > WORKERS_MAX:
                 gone, _ = self._seen.popitem(last=False)
                 self._told.pop(gone, None)
+                self._news.pop(gone, None)
         else:
             worker.hostname, worker.queues, worker.last_seen_at = hostname, queues, now
         self._seen.move_to_end(worker_id)

@@ -201,6 +201,7 @@ class Replica:
     def _apply(self, entry: raft.Entry) -> None:
         if entry.kind != raft.EntryKind.NORMAL:
             self.tables.begin(entry.index, entry.term, 0)
+            self.feed.add(entry.index, {})
             self._flush_soon()
             return
         started = perf_counter()

@@ -3,7 +3,7 @@
 What the package does by default and this module forbids (each was measured, see `docs/explanation/storage.md`):
 creating an empty database where data should be; unsynced writes; believing damaged blocks; going on after a failed
 write, which acknowledges writes that are already lost. After any failed write the process must end: `DiskFailed`
-is never handled.
+is never handled, and a handle that failed once fails for ever. Damage is told as `Corrupt`, like that of the log.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,11 @@ class Disk:
     def __init__(self, path: Path, identity: bytes, is_synced: bool) -> None:
         """Open what `create` made. A directory that holds another replica's data, or none, is refused."""
         self._sync = is_synced
-        self._db = _open(path, create=False)
+        self._failure = ""
+        try:
+            self._db = _open(path, create=False)
+        except (plyvel.Error, OSError) as error:
+            raise Corrupt(f"{path} cannot be opened: {_text(error)}") from error
         found = self.get(keys.IDENTITY)
         if found != identity:
             self._db.close()
@@ -49,15 +53,23 @@ class Disk:
         sync_directory(path.parent)
 
     def get(self, key: bytes) -> bytes | None:
-        value: bytes | None = self._db.get(key, verify_checksums=True)
+        try:
+            value: bytes | None = self._db.get(key, verify_checksums=True)
+        except plyvel.Error as error:
+            raise Corrupt(f"{key!r} cannot be read: {_text(error)}") from error
         return value
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        with self._db.iterator(start=start, stop=stop, verify_checksums=True) as pairs:
-            yield from pairs
+        try:
+            with self._db.iterator(start=start, stop=stop, verify_checksums=True) as pairs:
+                yield from pairs
+        except plyvel.Error as error:
+            raise Corrupt(f"{start!r} to {stop!r} cannot be read: {_text(error)}") from error
 
     def write(self, *parts: Mapping[bytes, bytes | None]) -> None:
         """One batch, whole or not at all, on disk when this returns. Later parts win over earlier ones."""
+        if self._failure:
+            raise DiskFailed(f"an earlier write failed: {self._failure}")
         batch = self._db.write_batch(sync=self._sync)
         put, delete = batch.put, batch.delete
         for part in parts:
@@ -69,7 +81,8 @@ class Disk:
         try:
             batch.write()
         except Exception as error:  # whatever LevelDB says, this handle is finished
-            raise DiskFailed(str(error)) from error
+            self._failure = _text(error)
+            raise DiskFailed(self._failure) from error
 
     def size_bytes(self) -> int:
         return int(self._db.approximate_size(b"\0", b"\xff"))
@@ -89,6 +102,12 @@ def _open(path: Path, create: bool) -> Any:
         max_open_files=_OPEN_FILES_MAX,
         bloom_filter_bits=10,
     )
+
+
+def _text(error: Exception) -> str:
+    """plyvel's messages are bytes."""
+    message = error.args[0] if error.args else error
+    return message.decode(errors="replace") if isinstance(message, bytes) else str(error)
 
 
 def _remove_draft(path: Path) -> None:

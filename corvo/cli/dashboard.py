@@ -156,7 +156,7 @@ def _queues(before: Look | None, after: Look, rows: int) -> Table:
     )
     old = {queue.name: queue for queue in before.queues} if before else {}
     span = after.taken_s - before.taken_s if before else 0.0
-    ordered = sorted(after.queues, key=lambda queue: (-queue.pending - queue.active, queue.name))
+    ordered = sorted(after.queues, key=lambda queue: (-_unfinished(queue), queue.name))
     for queue in ordered[: _full_rows(rows, len(ordered))]:
         then = old.get(queue.name)
         counts = (queue.pending, queue.active, queue.scheduled, queue.retrying, queue.dead, queue.completed)
@@ -167,6 +167,10 @@ def _queues(before: Look | None, after: Look, rows: int) -> Table:
             short(per_second(then.completed if then else 0, queue.completed, span)),
         )
     return _with_rest(grid, rows, len(ordered))
+
+
+def _unfinished(queue: QueueView) -> int:
+    return queue.pending + queue.active + queue.scheduled + queue.retrying + queue.held
 
 
 def _shards(before: Look | None, after: Look, rows: int) -> Table:

@@ -191,8 +191,10 @@ def banner(settings: Settings) -> str:
     options = "" if settings.fsync == "on" else "   fsync is off: a power cut may lose acknowledged jobs\n"
     return (
         f"\n   Corvo {corvo.__version__} on {url}   {settings.shards} shards, data in {settings.data_dir}\n{options}\n"
-        f'   curl {url}/api/v1/enqueue -d \'{{"queue": "hello", "payload": {{"name": "world"}}}}\'\n'
-        f'   curl {url}/api/v1/fetch -d \'{{"queues": ["hello"], "worker_id": "me"}}\'\n\n'
+        f"   curl {url}/api/v1/enqueue -H 'content-type: application/json'"
+        ' -d \'{"queue": "hello", "payload": {"name": "world"}}\'\n'
+        f"   curl {url}/api/v1/fetch -H 'content-type: application/json'"
+        ' -d \'{"queues": ["hello"], "worker_id": "me"}\'\n\n'
         f"   corvo top shows what happens; Ctrl-C stops the server\n"
     )
 
@@ -204,6 +206,10 @@ def _prepare_children() -> None:
     roots += [str(Path(path).absolute()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(roots))
     os.environ["PYTHONSAFEPATH"] = "1"
+    # All write to one output. Unbuffered (usual in containers) a line and its end are two writes, and the lines of two
+    # processes run into each other; buffered by line, as configure_logging sets it, a line is one write.
+    os.environ.pop("PYTHONUNBUFFERED", None)
+    sys.stdout.reconfigure(write_through=False)  # type: ignore[union-attr]  # a text stream, as in configure_logging
     os.environ["CORVO_SUPERVISED_BY"] = str(os.getpid())  # see corvo.node.die_with_parent
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(FILES_MAX, hard)

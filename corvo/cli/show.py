@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -57,7 +57,7 @@ def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) ->
 
 
 def table(content: RenderableType) -> None:
-    console().print(content, soft_wrap=not isinstance(content, Table))
+    console().print(content)
 
 
 def settings_rows(rows: Iterable[tuple[str, str, str]]) -> Table:
@@ -104,7 +104,7 @@ def job(view: JobView) -> Table:
     return grid
 
 
-def found(result: SearchAnswer) -> Table:
+def found(result: SearchAnswer) -> Group:
     grid = columns("ID", "QUEUE", "STATE", ">ATTEMPT", "CREATED", "PAYLOAD", "LAST ERROR")
     for one in result.jobs:
         grid.add_row(
@@ -117,9 +117,7 @@ def found(result: SearchAnswer) -> Table:
             plain(cut(one.last_error or "")),
         )
     more = f"{len(result.jobs)} of {'' if result.total_is_exact else 'at least '}{result.total} jobs"
-    grid.caption = Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind")
-    grid.caption_justify = "left"
-    return grid
+    return Group(grid, Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind", "dim"))
 
 
 def queues(rows: Sequence[QueueView]) -> Table:
@@ -146,7 +144,7 @@ def workers(rows: Sequence[WorkerView]) -> Table:
     return grid
 
 
-def status(view: ClusterStatus) -> Table:
+def status(view: ClusterStatus) -> Group:
     grid = columns(
         ">SHARD",
         "STATE",
@@ -160,8 +158,6 @@ def status(view: ClusterStatus) -> Table:
         ">WAITING",
         ">LAG",
     )
-    grid.title = headline(view)
-    grid.title_justify = "left"
     for shard in view.groups:
         grid.add_row(
             str(shard.shard),
@@ -176,7 +172,7 @@ def status(view: ClusterStatus) -> Table:
             str(shard.waiting),
             str(shard.mirror_lag_entries),
         )
-    return grid
+    return Group(headline(view), grid)
 
 
 def headline(view: ClusterStatus) -> Text:

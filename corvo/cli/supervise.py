@@ -3,8 +3,9 @@
 What is supervisord's: the configuration, spawning, states of processes, stop signals and their time limits. What is
 ours, and why:
 
-- The loop sleeps until a signal or the next deadline. supervisord's polls every second and restarts a dead process one
-  turn after it noticed the death, up to two seconds later. Ours restarts in the turn that the signal wakes.
+- The loop sleeps until a signal or the next deadline. supervisord's looks for what to start before it looks for who
+  died, so a dead process waits for the next turn, a second later, and a young one a second more for every death. Ours
+  starts it anew in the turn that the signal wakes, and an idle node never wakes at all.
 - Processes inherit our standard output instead of a pipe that we would have to drain: nothing stands between a process
   and the log, lines arrive whole and in order, and a slow reader of the log stalls nobody but who writes.
 - A process that cannot be kept alive ends the node. supervisord would leave it FATAL and carry on looking healthy.
@@ -80,7 +81,8 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
         was_asked = self.killing
         self.last_end = decode_wait_status(status)[1]
         super().finish(pid, status)
-        say = log.info if was_asked else log.warning
+        is_in_order = was_asked and os.WIFEXITED(status)  # not when it had to be killed because it would not stop
+        say = log.info if is_in_order else log.warning
         say("process exited", name=self.config.name, pid=pid, why=self.last_end, lived_s=lived_s)
 
 
@@ -186,10 +188,8 @@ class Node(Supervisor):  # type: ignore[misc]  # supervisor has no types
         child = event.process
         attempts = child.config.startretries + 1
         if child.last_end:
-            ends = (
-                f"it ended {attempts} times within {child.config.startsecs} s of its start, lately by {child.last_end}"
-            )
-            self.failure = f"{child.config.name} cannot be kept running: {ends}; its own lines above say why"
+            ends = f"ended {attempts} times within {child.config.startsecs} s of its start, lately by {child.last_end}"
+            self.failure = f"{child.config.name} {ends}; its own lines above say why"
         else:
             self.failure = f"{child.config.name} cannot be started, tried {attempts} times: {child.spawnerr}"
         self._end(f"{child.config.name} failed")

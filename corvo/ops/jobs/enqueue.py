@@ -126,7 +126,7 @@ def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJ
         backoff=_BACKOFF[body.retry_backoff],
         base_delay_ms=_delay(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),
         max_delay_ms=_delay(body.retry_max_delay, body.retry_max_delay_ms, 600_000, f"{at}retry_max_delay"),
-        scheduled_at=_scheduled_at(asking, body.scheduled_at, f"{at}scheduled_at") if body.scheduled_at else 0,
+        scheduled_at=_scheduled_at(asking, body.scheduled_at, f"{at}scheduled_at"),
         tags=object_document(body.tags, f"{at}tags"),
         checkpoint=document(body.checkpoint, f"{at}checkpoint"),
         parent_id=body.parent_id or "",
@@ -134,20 +134,20 @@ def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJ
 
 
 def _delay(text: str | None, number: int | None, default: int, field: str) -> int:
-    if number is not None:
-        return number
     if text is None:
-        return default
+        return default if number is None else number
     try:
         delay = parse_duration(text)
     except ValueError as error:
         raise invalid(field, str(error)) from None
     if delay > DELAY_MS_MAX:
         raise invalid(field, "longer than a year")
-    return delay
+    return delay if number is None else number
 
 
-def _scheduled_at(asking: Asking, text: str, field: str) -> int:
+def _scheduled_at(asking: Asking, text: str | None, field: str) -> int:
+    if text is None:
+        return 0
     try:
         moment = parse_rfc3339(text)
     except ValueError as error:

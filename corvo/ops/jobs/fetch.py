@@ -47,7 +47,7 @@ class FetchBatchBody(FetchBody):
     count: Annotated[int, Meta(ge=1, le=FETCH_COUNT_MAX)] = 1
 
 
-class FetchedJob(msgspec.Struct):
+class FetchedJob(msgspec.Struct, omit_defaults=True):
     job_id: str
     queue: str
     payload: Any

@@ -1,0 +1,235 @@
+"""Search: a page of jobs by their creation, with a total.
+
+A page is read from the end of an index and never sorted: where queue or state are given, each (queue, state) is one
+ordered branch of its own, at most eight, and the branches are merged. Without statistics SQLite cannot be trusted to
+find that plan, so each branch names its index. The place of a page is a key (moment, id) and no offset: jobs that come
+and go between two pages shift nothing.
+
+Every value is a bound parameter. Moments are brought to the nine decimals of the stored text before they are compared.
+"""
+
+import base64
+import binascii
+import time
+from typing import Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.errors import invalid
+from corvo.job import PRIORITY_NAMES
+from corvo.lifecycle import STATE_NAMES
+from corvo.moments import parse_rfc3339, to_rfc3339
+from corvo.queries.search import JobSummary, SearchAnswer, SearchBody
+from gateway.answers.database import OutOfTime, ReadDb, Reading
+from gateway.answers.lag import lag_ms
+from gateway.mirror.schema import BY_CREATED, BY_QUEUE, BY_STATE, job_errors, jobs
+
+TOTAL_MAX = 10_000
+COUNT_BUDGET_MS = 500  # the total is a courtesy: when it takes longer, the answer goes without
+# Shorter than this a prefix names a shard, not a job, and the order of creation is the better road.
+SELECTIVE_PREFIX_MIN = 16
+_END_OF_TEXT = "\U0010ffff"
+_MOMENTS = ("created", "scheduled", "started", "completed")
+_COLUMNS = (
+    jobs.c.id,
+    jobs.c.queue,
+    jobs.c.state,
+    jobs.c.payload,
+    jobs.c.priority,
+    jobs.c.attempt,
+    jobs.c.max_retries,
+    jobs.c.created_at,
+    jobs.c.worker_id,
+    jobs.c.tags,
+    jobs.c.parent_id,
+    jobs.c.scheduled_at,
+    jobs.c.started_at,
+    jobs.c.completed_at,
+    jobs.c.failed_at,
+)
+Condition = sa.ColumnElement[bool]
+
+
+class Place(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Where a page ended. Travels as opaque text; whoever alters it gets another page or a refusal, nothing more."""
+
+    order: Literal["asc", "desc"]
+    created_at: str
+    id: str
+
+
+_decode_place = msgspec.msgpack.Decoder(Place).decode
+_encode_place = msgspec.msgpack.Encoder().encode
+
+
+async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
+    """Refuses what cannot be understood before it asks anything."""
+    started_at = time.perf_counter()
+    filters = _filters(body)
+    place = _to_place(body)
+    branches = _branches(body, filters)
+    page = _page(body, branches, place)
+    total = _total(branches)
+
+    def question(reading: Reading) -> SearchAnswer:
+        rows = reading.rows(page)
+        has_more = len(rows) > body.limit
+        found = [_summary(*row) for row in rows[: body.limit]]
+        count, is_exact = _count(reading, total, len(rows))
+        return SearchAnswer(
+            jobs=found,
+            total=count,
+            total_is_exact=is_exact,
+            has_more=has_more,
+            cursor=_to_cursor(body.order, found[-1]) if has_more else None,
+            duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
+            lag_ms=round(lag_ms(reading), 3),
+        )
+
+    return await read_db.ask(question)
+
+
+def _filters(body: SearchBody) -> list[Condition]:
+    """Everything but queue, state and place. `after` and `before` are exclusive."""
+    conditions: list[Condition] = []
+    if body.priority is not None:
+        conditions.append(jobs.c.priority == PRIORITY_NAMES.index(body.priority))
+    if body.worker_id is not None:
+        conditions.append(jobs.c.worker_id == body.worker_id)
+    if body.job_id_prefix is not None:
+        conditions += [jobs.c.id >= body.job_id_prefix, jobs.c.id < body.job_id_prefix + _END_OF_TEXT]
+    for name in _MOMENTS:
+        column = jobs.c[f"{name}_at"]
+        after, before = f"{name}_after", f"{name}_before"
+        if getattr(body, after) is not None:
+            conditions.append(column > _moment(after, getattr(body, after)))
+        if getattr(body, before) is not None:
+            conditions.append(column < _moment(before, getattr(body, before)))
+    return conditions
+
+
+def _branches(body: SearchBody, filters: list[Condition]) -> list[tuple[str, list[Condition]]]:
+    """(index, conditions): disjoint sets of jobs, each of which its index yields in the order of creation."""
+    states = list(dict.fromkeys(body.state))
+    if body.job_id_prefix is not None and len(body.job_id_prefix) >= SELECTIVE_PREFIX_MIN:
+        conditions = [*filters]
+        if body.queue is not None:
+            conditions.append(jobs.c.queue == body.queue)
+        if states:
+            conditions.append(jobs.c.state.in_(states))
+        return [("sqlite_autoindex_jobs_1", conditions)]  # the primary key's
+    if body.queue is not None:
+        queue = jobs.c.queue == body.queue
+        return [(str(BY_QUEUE.name), [queue, jobs.c.state == state, *filters]) for state in states or STATE_NAMES]
+    if states:
+        return [(str(BY_STATE.name), [jobs.c.state == state, *filters]) for state in states]
+    return [(str(BY_CREATED.name), filters)]
+
+
+def _page(body: SearchBody, branches: list[tuple[str, list[Condition]]], place: Place | None) -> sa.Select[Any]:
+    """One row more than the page, to know whether another follows."""
+    key = sa.tuple_(jobs.c.created_at, jobs.c.id)
+    beyond: list[Condition] = []
+    if place is not None:
+        reached = sa.tuple_(sa.literal(place.created_at), sa.literal(place.id))
+        beyond = [key > reached if body.order == "asc" else key < reached]
+    parts = [
+        _on(index, sa.select(jobs.c.id))
+        .where(*conditions, *beyond)
+        .order_by(*_order(body, jobs.c.created_at, jobs.c.id))
+        .limit(body.limit + 1)
+        .subquery()
+        for index, conditions in branches
+    ]
+    ids = sa.union_all(*[sa.select(part.c.id) for part in parts])
+    last_error = (
+        sa.select(job_errors.c.error)
+        .where(job_errors.c.job_id == jobs.c.id)
+        .order_by(job_errors.c.claim.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return (
+        sa.select(*_COLUMNS, last_error)
+        .where(jobs.c.id.in_(ids))
+        .order_by(*_order(body, jobs.c.created_at, jobs.c.id))
+        .limit(body.limit + 1)
+    )
+
+
+def _order(body: SearchBody, *columns: sa.ColumnElement[Any]) -> list[sa.ColumnElement[Any]]:
+    return [column.asc() if body.order == "asc" else column.desc() for column in columns]
+
+
+def _total(branches: list[tuple[str, list[Condition]]]) -> sa.Select[Any]:
+    parts = [
+        _on(index, sa.select(sa.literal_column("1").label("one"))).where(*conditions).limit(TOTAL_MAX + 1).subquery()
+        for index, conditions in branches
+    ]
+    every = sa.union_all(*[sa.select(part.c.one) for part in parts]).subquery()
+    return sa.select(sa.func.count()).select_from(every)
+
+
+def _count(reading: Reading, total: sa.Select[Any], at_least: int) -> tuple[int, bool]:
+    try:
+        with reading.budget(COUNT_BUDGET_MS):
+            count: int = reading.rows(total)[0][0]
+    except OutOfTime:
+        return at_least, False
+    return min(count, TOTAL_MAX), count <= TOTAL_MAX
+
+
+def _on(index: str, statement: sa.Select[Any]) -> sa.Select[Any]:
+    return statement.select_from(jobs).with_hint(jobs, f"INDEXED BY {index}", "sqlite")
+
+
+def _moment(field: str, text: str) -> str:
+    try:
+        return to_rfc3339(parse_rfc3339(text))
+    except ValueError as error:
+        raise invalid(field, str(error)) from None
+
+
+def _to_cursor(order: Literal["asc", "desc"], last: JobSummary) -> str:
+    place = Place(order, last.created_at, last.id)
+    return base64.urlsafe_b64encode(_encode_place(place)).decode().rstrip("=")
+
+
+def _to_place(body: SearchBody) -> Place | None:
+    if body.cursor is None:
+        return None
+    try:
+        raw = base64.b64decode(body.cursor.encode() + b"=" * (-len(body.cursor) % 4), b"-_", validate=True)
+        place = _decode_place(raw)
+        is_moment = to_rfc3339(parse_rfc3339(place.created_at)) == place.created_at
+    except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
+        is_moment = False
+    if not is_moment:
+        raise invalid("cursor", "this is no cursor of ours; send the one of the page before, unaltered")
+    if place.order != body.order:
+        raise invalid("cursor", f"this cursor belongs to order {place.order!r}")
+    return place
+
+
+def _summary(*row: Any) -> JobSummary:
+    (job_id, queue, state, payload, priority, attempt, max_retries, created_at, worker_id, tags, *rest) = row
+    parent_id, scheduled_at, started_at, completed_at, failed_at, last_error = rest
+    return JobSummary(
+        id=job_id,
+        queue=queue,
+        state=state,
+        payload=msgspec.Raw(payload.encode()),
+        priority=priority,
+        attempt=attempt,
+        max_retries=max_retries,
+        created_at=created_at,
+        worker_id=worker_id,
+        tags=msgspec.Raw(tags.encode()) if tags else None,
+        parent_id=parent_id,
+        scheduled_at=scheduled_at,
+        started_at=started_at,
+        completed_at=completed_at,
+        failed_at=failed_at,
+        last_error=last_error,
+    )

@@ -1,0 +1,84 @@
+"""Workers that have claimed jobs, merged over the shards that know them, and those that wait for a job now."""
+
+import json
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.queries.workers import WorkerView
+from gateway.answers.database import Prepared, ReadDb, Reading
+from gateway.mirror.schema import BY_LEASE, jobs, presence
+from gateway.mirror.schema import workers as table
+
+ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer any more
+
+
+def _select(of: sa.Table) -> Prepared:
+    return Prepared(
+        sa.select(of.c.id, of.c.hostname, of.c.queues, of.c.last_heartbeat, of.c.started_at)
+        .order_by(of.c.last_heartbeat.desc())
+        .limit(ROWS_MAX)
+    )
+
+
+_KNOWN = _select(table)
+_WAITING = _select(presence)
+_ACTIVE_JOBS = Prepared(
+    sa.select(jobs.c.worker_id, sa.func.count())
+    .where(jobs.c.state == sa.literal_column("'active'"))  # literally, or SQLite cannot know that the index fits
+    .where(jobs.c.worker_id.is_not(None))
+    .group_by(jobs.c.worker_id)
+    .with_hint(jobs, f"INDEXED BY {BY_LEASE.name}", "sqlite")
+)
+
+
+class Sighting(msgspec.Struct):
+    """One worker as one shard knows it, then as all of them together do."""
+
+    hostname: str
+    queues: set[str]
+    last_heartbeat: str
+    started_at: str
+    is_waiting: bool = False
+
+
+async def answer(read_db: ReadDb) -> list[WorkerView]:
+    """Newest first: the one that started last."""
+    return await read_db.ask(_answer)
+
+
+def _answer(reading: Reading) -> list[WorkerView]:
+    workers: dict[str, Sighting] = {}
+    for statement, is_waiting in ((_KNOWN, False), (_WAITING, True)):
+        for worker_id, hostname, queues, last_heartbeat, started_at in reading.rows(statement):
+            seen = Sighting(hostname or "", set(json.loads(queues or "[]")), last_heartbeat, started_at, is_waiting)
+            known = workers.get(worker_id)
+            workers[worker_id] = seen if known is None else _merge(known, seen)
+    active = dict(reading.rows(_ACTIVE_JOBS))
+    views = [_view(worker_id, worker, active.get(worker_id, 0)) for worker_id, worker in workers.items()]
+    views.sort(key=lambda view: view.id)
+    views.sort(key=lambda view: view.started_at, reverse=True)
+    return views
+
+
+def _merge(one: Sighting, other: Sighting) -> Sighting:
+    newer = one if one.last_heartbeat >= other.last_heartbeat else other
+    return Sighting(
+        hostname=newer.hostname,
+        queues=one.queues | other.queues,
+        last_heartbeat=newer.last_heartbeat,
+        started_at=min(one.started_at, other.started_at),
+        is_waiting=one.is_waiting or other.is_waiting,
+    )
+
+
+def _view(worker_id: str, worker: Sighting, active_jobs: int) -> WorkerView:
+    return WorkerView(
+        id=worker_id,
+        hostname=worker.hostname,
+        queues=sorted(worker.queues),
+        last_heartbeat=worker.last_heartbeat,
+        started_at=worker.started_at,
+        is_waiting=worker.is_waiting,
+        active_jobs=active_jobs,
+    )

@@ -1,0 +1,61 @@
+"""The mirror process: `python -m gateway.mirror --run-dir run`, with the data directory as its working directory.
+
+Writes `read.db` and nothing else. SIGTERM (and SIGINT): commit what has arrived, close cleanly, exit 0.
+"""
+
+import argparse
+import signal
+import socket
+from pathlib import Path
+
+import structlog
+
+from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
+from gateway.mirror.follow import Follower
+from gateway.mirror.trust import read_boot_id
+
+log = structlog.get_logger()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m gateway.mirror")
+    parser.add_argument("--run-dir", type=Path, default=Path("run"))
+    run_dir: Path = parser.parse_args().run_dir
+    settings = read_settings(run_dir)
+    configure_logging(settings.log_level, settings.log_format, process="mirror")
+    try:
+        lock = take_lock(run_dir / "mirror.lock")
+    except Locked as holder:
+        raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
+    die_with_parent()
+    with lock:
+        log.info("mirror started", shards=settings.shards)
+        stopping = Stopping()
+        addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
+        Follower(Path.cwd(), addresses, read_boot_id()).run(stopping.is_set, stopping.fileno())
+
+
+class Stopping:
+    """A signal that wakes the poller: Python runs the handler, and writes a byte to a socket that is polled."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._reader, writer = socket.socketpair()
+        writer.setblocking(False)
+        self._writer = writer
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._set)
+        signal.set_wakeup_fd(writer.fileno())
+
+    def _set(self, *_: object) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""`read.db` as its only writer sees it: one connection, raw batched statements, one transaction per turn.
+
+The rows of a batch and the shard's cursor are committed together, so that after any crash of this process the file is
+a state that the shards once had, and following resumes where it stopped. `synchronous=OFF`: nothing here waits for
+the disk, because the file is derived; `trust.py` decides when it may be believed. Only this connection checkpoints:
+SQLite before 3.51.3 can lose a WAL when two connections write or checkpoint at once.
+
+`follow.py` is the only user. Every method may raise `sqlite3.Error`; the connection is then good for nothing but
+`close`.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from gateway.mirror import statements
+from gateway.mirror.rows import NO_STRETCH, Row, Rows, Stretch
+from gateway.mirror.schema import SCHEMA_VERSION, create_statements, seed_rows
+
+WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it
+_BUSY_MS = 5_000  # longer than any reader's budget
+_PRAGMAS = (
+    "journal_mode = WAL",
+    "foreign_keys = OFF",  # declared, not enforced: rows of several shards arrive in any order
+    "temp_store = MEMORY",
+    "cache_size = -65536",  # KiB: the upper levels of nine indexes
+    "mmap_size = 0",  # a damaged mapped file kills the process; a damaged read is an error
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "wal_autocheckpoint = 1000",
+    f"busy_timeout = {_BUSY_MS}",
+)
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """What the file says about itself."""
+
+    schema_version: str
+    generation: str
+    boot_id: str
+    is_clean: bool
+    shards: int
+    created_at: str
+
+
+class Cursor(msgspec.Struct):
+    """How far one shard has been followed; a row of `mirror_cursors`. Moments in nanoseconds, 0 for never."""
+
+    shard: int
+    applied_index: int
+    updated_at: int
+    caught_up_at: int
+    is_following: bool
+    rows_total: int
+
+
+class Turn(msgspec.Struct):
+    """What one shard contributes to a transaction."""
+
+    shard: int
+    rows: Rows
+    cursor: Cursor | None = None  # None inside a scan: the cursor moves when the scan is whole
+    stretch: Stretch | None = None  # cleared before the rows are put
+    presence: list[Row] | None = None  # None: unchanged
+
+
+class MirrorDb:
+    def __init__(self, path: Path) -> None:
+        """Opens a file that exists, or makes an empty one. `create` or `trust.py` say which it may be."""
+        self.path = path
+        # Without statements cached by the driver each executemany would be parsed anew; 64 hold all of ours.
+        self._connection = sqlite3.connect(path, isolation_level=None, cached_statements=64)
+        try:
+            for pragma in _PRAGMAS:
+                self._connection.execute(f"PRAGMA {pragma}")
+            self.sync(False)
+        except sqlite3.Error:
+            self._connection.close()
+            raise
+
+    # Making and describing the file
+
+    def create(self, generation: str, boot_id: str, shards: int, now: int) -> None:
+        with self._transaction():
+            for statement in create_statements():
+                self._connection.execute(statement)
+            for statement, values in seed_rows():
+                self._connection.execute(statement, values)
+            self._put_meta(Meta(SCHEMA_VERSION, generation, boot_id, False, shards, to_rfc3339(now)))
+
+    def meta(self) -> Meta:
+        row = self._connection.execute(statements.READ_META).fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError("mirror_meta is empty")
+        return _to_meta(row)
+
+    def put_meta(self, meta: Meta) -> None:
+        with self._transaction():
+            self._put_meta(meta)
+
+    def _put_meta(self, meta: Meta) -> None:
+        self._connection.execute(
+            statements.PUT_META,
+            (1, meta.schema_version, meta.generation, meta.boot_id, int(meta.is_clean), meta.shards, meta.created_at),
+        )
+
+    def forget_the_moment(self) -> None:
+        """At the start: nobody is known to wait, and no shard is being followed yet."""
+        with self._transaction():
+            self._connection.execute(statements.CLEAR_PRESENCE)
+            self._connection.execute(statements.FALL_BEHIND_ALL)
+
+    # Following
+
+    def cursors(self) -> list[tuple[int, int, str | None, int]]:
+        """(shard, applied index, caught up at, rows in total)."""
+        return self._connection.execute(statements.READ_CURSORS).fetchall()
+
+    def write(self, turns: Sequence[Turn]) -> None:
+        """Everything that the turns hold, or nothing of it."""
+        with self._transaction():
+            for turn in turns:
+                self._write_turn(turn)
+
+    def _write_turn(self, turn: Turn) -> None:
+        many = self._connection.executemany
+        stretch = turn.stretch or NO_STRETCH
+        of_tables = (
+            (statements.JOBS, turn.rows.jobs, stretch.jobs),
+            (statements.JOB_ERRORS, turn.rows.job_errors, stretch.job_errors),
+            (statements.QUEUES, turn.rows.queues, stretch.queues),
+            (statements.WORKERS, turn.rows.workers, stretch.workers),
+        )
+        for statement, rows, bounds in of_tables:
+            if bounds is not None:
+                self._connection.execute(statement.clear_stretch, (*bounds, turn.shard))
+            if rows.gone:
+                many(statement.gone, rows.gone)
+            if rows.put:
+                many(statement.put, rows.put)
+        if turn.presence is not None:
+            self._connection.execute(statements.CLEAR_PRESENCE_OF, (turn.shard,))
+            many(statements.PUT_PRESENCE, turn.presence)
+        if turn.cursor is not None:
+            self._connection.execute(statements.PUT_CURSOR, _cursor_row(turn.cursor))
+
+    def vouch(self, shards: Sequence[int], now: int) -> None:
+        """A sign of life: these shards have had nothing new up to now."""
+        at = to_rfc3339(now)
+        with self._transaction():
+            self._connection.executemany(statements.VOUCH, [(at, at, shard) for shard in shards])
+
+    def fall_behind(self, shard: int) -> None:
+        """The shard is out of reach, or has forgotten what came after our cursor: stop claiming to follow it."""
+        with self._transaction():
+            self._connection.execute(statements.FALL_BEHIND, (shard,))
+            self._connection.execute(statements.CLEAR_PRESENCE_OF, (shard,))
+
+    # The file on disk
+
+    def sync(self, is_on: bool) -> None:
+        """On: each commit and checkpoint waits for the disk."""
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_on else 'OFF'}")
+
+    def checkpoint(self, patience_ms: int = _BUSY_MS) -> bool:
+        """Move the log into the file and cut it. False when readers held it all the time."""
+        self._connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
+        busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        return not busy
+
+    def maybe_cut_log(self) -> None:
+        """A reader that stayed long lets the log grow, and SQLite never shrinks it by itself."""
+        log = Path(f"{self.path}-wal")
+        if log.exists() and log.stat().st_size > WAL_BYTES_MAX:
+            self.checkpoint(patience_ms=100)
+
+    def is_sound(self) -> bool:
+        return bool(self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+
+def _cursor_row(cursor: Cursor) -> Row:
+    return (
+        cursor.shard,
+        cursor.applied_index,
+        to_rfc3339(cursor.updated_at),
+        to_rfc3339_or_none(cursor.caught_up_at),
+        int(cursor.is_following),
+        cursor.rows_total,
+    )
+
+
+def _to_meta(row: tuple[str, str, str, int, int, str]) -> Meta:
+    schema_version, generation, boot_id, is_clean, shards, created_at = row
+    return Meta(schema_version, generation, boot_id, bool(is_clean), shards, created_at)

@@ -1,0 +1,258 @@
+"""The tables of `read.db`: the seed's schema, and what the mirror needs beside it.
+
+Read by `statements.py` (which writes them) and by `gateway/answers` (which reads them). The file is derived from the
+shards and never migrated: `SCHEMA_VERSION` is the fingerprint of every statement below, and a file with another
+fingerprint is built anew.
+
+Departures from the seed, each with its reason:
+
+- `shard` on the mirrored tables: a shard deletes and rescans only rows of its own.
+- `job_errors` also knows `claim`, the number of the claim that failed; (job, claim) is the record's name on the shard.
+- `queues` carries the shard's exact counts, so that no list ever counts jobs.
+- `workers` is kept per shard: a worker may fetch from several. The answer merges them.
+- The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
+  search are read in order of creation, while the order of fetching lives in LevelDB.
+- Foreign keys are declared, not enforced: rows of several shards arrive in any order.
+- Full-text search (`jobs_fts`) is no part of this file yet.
+"""
+
+from hashlib import blake2b
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from corvo.moments import to_rfc3339
+from gateway.mirror.seed_tables import (
+    counted_id,
+    integer,
+    integer_or_null,
+    job_reference,
+    metadata,
+    namespaces,
+    real,
+    real_or_null,
+    sso_settings,
+    text,
+    text_or_null,
+)
+
+ROWS_VERSION = 1  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
+
+jobs = sa.Table(
+    "jobs",
+    metadata,
+    text("id", primary_key=True),
+    integer("shard"),
+    text("queue"),
+    text("state", default="pending"),
+    text("payload"),
+    integer("priority", default=2),
+    integer("attempt", default=0),
+    integer("max_retries", default=3),
+    text("retry_backoff", default="exponential"),
+    integer("retry_base_delay_ms", default=5000),
+    integer("retry_max_delay_ms", default=600_000),
+    text_or_null("unique_key"),
+    text_or_null("batch_id"),
+    text_or_null("worker_id"),
+    text_or_null("hostname"),
+    text_or_null("tags"),
+    text_or_null("progress"),
+    text_or_null("checkpoint"),
+    text_or_null("result"),
+    text_or_null("result_schema"),
+    text_or_null("parent_id", sa.ForeignKey("jobs.id")),
+    text_or_null("chain_id"),
+    integer_or_null("chain_step"),
+    text_or_null("chain_config"),
+    integer("provider_error", default=0),
+    text_or_null("routing"),
+    text_or_null("routing_target"),
+    integer("routing_index", default=0),
+    integer_or_null("agent_max_iterations"),
+    real_or_null("agent_max_cost_usd"),
+    text_or_null("agent_iteration_timeout"),
+    integer("agent_iteration", default=0),
+    real("agent_total_cost_usd", default=0),
+    text_or_null("hold_reason"),
+    text_or_null("lease_expires_at"),
+    text_or_null("scheduled_at"),
+    text_or_null("expire_at"),
+    text("created_at"),
+    text_or_null("started_at"),
+    text_or_null("completed_at"),
+    text_or_null("failed_at"),
+)
+
+# Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
+BY_QUEUE = sa.Index("idx_jobs_queue_state_created", jobs.c.queue, jobs.c.state, jobs.c.created_at)
+BY_STATE = sa.Index("idx_jobs_state_created", jobs.c.state, jobs.c.created_at)
+BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
+sa.Index(
+    "idx_jobs_scheduled",
+    jobs.c.state,
+    jobs.c.scheduled_at,
+    sqlite_where=sa.text("state IN ('scheduled', 'retrying')"),
+)
+BY_LEASE = sa.Index("idx_jobs_lease", jobs.c.state, jobs.c.lease_expires_at, sqlite_where=sa.text("state = 'active'"))
+sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, sqlite_where=jobs.c.unique_key.is_not(None))
+sa.Index("idx_jobs_batch", jobs.c.batch_id, sqlite_where=jobs.c.batch_id.is_not(None))
+sa.Index("idx_jobs_expire", jobs.c.expire_at, sqlite_where=jobs.c.expire_at.is_not(None))
+
+job_errors = sa.Table(
+    "job_errors",
+    metadata,
+    counted_id(),
+    job_reference(),
+    integer("claim"),
+    integer("shard"),
+    integer("attempt"),
+    text("error"),
+    text_or_null("backtrace"),
+    text("created_at"),
+    sa.UniqueConstraint("job_id", "claim"),
+    sqlite_autoincrement=True,
+)
+
+sa.Table(
+    "unique_locks",
+    metadata,
+    text("queue", primary_key=True),
+    text("unique_key", primary_key=True),
+    text("job_id"),
+    text("expires_at"),
+)
+
+sa.Table(
+    "batches",
+    metadata,
+    text("id", primary_key=True),
+    integer("total"),
+    integer("pending"),
+    integer("succeeded", default=0),
+    integer("failed", default=0),
+    text_or_null("callback_queue"),
+    text_or_null("callback_payload"),
+    text("created_at"),
+)
+
+queues = sa.Table(
+    "queues",
+    metadata,
+    text("name", primary_key=True),
+    integer("shard"),
+    integer("paused", default=0),
+    integer_or_null("max_concurrency"),
+    integer_or_null("rate_limit"),
+    integer_or_null("rate_window_ms"),
+    text_or_null("provider", sa.ForeignKey("providers.name")),
+    text("created_at"),
+    # Jobs now in each state.
+    integer("pending"),
+    integer("active"),
+    integer("held"),
+    integer("completed"),
+    integer("dead"),
+    integer("scheduled"),
+    integer("retrying"),
+    integer("cancelled"),
+    # Ever.
+    integer("enqueued"),
+    integer("completed_total"),
+    integer("failed"),
+)
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    text("id", primary_key=True),
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    text_or_null("hostname"),
+    text_or_null("queues"),  # JSON array of names
+    text("last_heartbeat"),
+    text("started_at"),
+)
+
+sa.Table(
+    "schedules",
+    metadata,
+    text("id", primary_key=True),
+    text("name", unique=True),
+    text("queue"),
+    text("cron"),
+    text("timezone", default="UTC"),
+    text("payload"),
+    text_or_null("unique_key"),
+    integer("max_retries", default=3),
+    text_or_null("last_run"),
+    text_or_null("next_run"),
+    text("created_at"),
+)
+
+# Workers that wait at a shard now. Not replicated: emptied when the mirror starts or loses the shard.
+presence = sa.Table(
+    "presence",
+    metadata,
+    text("id", primary_key=True),
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    text_or_null("hostname"),
+    text_or_null("queues"),
+    text("last_heartbeat"),
+    text("started_at"),
+)
+
+# How far each shard has been followed. `gateway/answers/lag.py` says what the moments mean together.
+mirror_cursors = sa.Table(
+    "mirror_cursors",
+    metadata,
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    integer("applied_index"),  # everything up to it is in this file
+    text("updated_at"),  # of the transaction that last wrote this row
+    text_or_null("caught_up_at"),  # when the mirror last knew that it had everything; NULL: not yet
+    integer("is_following"),  # 1: at the end of the shard's changes, with a question parked there
+    integer("rows_total"),  # rows written or deleted since the file was made
+)
+
+# One row.
+mirror_meta = sa.Table(
+    "mirror_meta",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    text("schema_version"),
+    text("generation"),  # another one after each rebuild
+    text("boot_id"),  # of the machine while the file was last open for writing
+    integer("is_clean"),  # 1: closed properly and on disk
+    integer("shards"),
+    text("created_at"),
+)
+
+_DIALECT = sqlite.dialect()
+_UNDATED = to_rfc3339(0)  # seeded rows must be the same in every node's file
+
+
+def create_statements() -> list[str]:
+    """The whole schema, parents before children, each table followed by its indexes."""
+    statements = []
+    for table in metadata.sorted_tables:
+        statements.append(str(CreateTable(table).compile(dialect=_DIALECT)))
+        statements += [
+            str(CreateIndex(index).compile(dialect=_DIALECT))
+            for index in sorted(table.indexes, key=lambda index: str(index.name))
+        ]
+    return statements
+
+
+def seed_rows() -> list[tuple[str, tuple[str, ...]]]:
+    """Rows that exist before anybody writes: statements with their values."""
+    return [
+        (_insert(namespaces, "name", "created_at"), ("default", _UNDATED)),
+        (_insert(sso_settings, "id", "updated_at"), ("singleton", _UNDATED)),
+    ]
+
+
+def _insert(table: sa.Table, *columns: str) -> str:
+    return str(table.insert().compile(dialect=_DIALECT, column_keys=columns))
+
+
+SCHEMA_VERSION = f"{ROWS_VERSION}-{blake2b(''.join(create_statements()).encode(), digest_size=8).hexdigest()}"

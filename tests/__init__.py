@@ -1,0 +1,1 @@
+"""Tests mirror the tree: one file per module, same path, same name with `test_`."""

@@ -1,0 +1,21 @@
+"""Not a test: a node whose processes are scripts that a test wrote. `python dummy_node.py SETTINGS_JSON PROGRAMS_JSON`.
+
+What `corvo server` does, but for the programs.
+"""
+
+import sys
+
+import msgspec
+
+from corvo.cli.programs import Program
+from corvo.cli.server import CannotStart, serve
+from corvo.settings import Settings
+
+if __name__ == "__main__":
+    settings = msgspec.json.decode(sys.argv[1], type=Settings)
+    programs = msgspec.json.decode(sys.argv[2], type=list[Program])
+    try:
+        sys.exit(serve(settings, programs))
+    except CannotStart as error:
+        print(f"corvo: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,170 @@
+"""Each command against a server that plays back answers: what it asks, what it prints, how it ends."""
+
+import io
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from corvo import __version__
+from corvo.cli import main
+from corvo.cli.main import run
+from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
+from corvo.queries import search
+from tests.cli.answers import ID, a_status, prepare
+from tests.client.playback import Playback
+
+COMMANDS = ["server", "config", "enqueue", "inspect", "search", "queues", "status", "workers", "top", "version"]
+
+
+@pytest.fixture(autouse=True)
+def _use_the_playback(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORVO_SERVER", playback.url)
+    prepare(playback)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_explains_itself_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "Example" in shown and f"  corvo {command}" in shown
+
+
+def test_enqueue_sends_what_was_asked(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
+    playback.answer("POST", "/enqueue", Enqueued(ID, "scheduled"), 201)
+    options = ["--priority", "high", "--max-retries", "5", "--scheduled-at", "2030-01-01T00:00:00Z"]
+
+    assert run(["enqueue", "mail", '{"n": 1.10}', *options, "--tag", "a=b", "--tag", "c=d=e"]) == 0
+
+    body = msgspec.json.decode(playback.asked[0].body, type=EnqueueBody)
+    assert (body.queue, body.priority, body.max_retries) == ("mail", "high", 5)
+    assert body.scheduled_at == "2030-01-01T00:00:00Z"
+    assert bytes(body.payload) == b'{"n": 1.10}'  # to the byte
+    assert msgspec.json.decode(body.tags) == {"a": "b", "c": "d=e"}
+    assert capsys.readouterr().out.split() == [ID, "scheduled"]
+
+
+def test_enqueue_reads_the_payload_from_standard_input(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
+    playback.answer("POST", "/enqueue", Enqueued(ID, "pending"), 201)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]\n"))
+
+    assert run(["enqueue", "mail", "-"]) == 0
+
+    assert playback.asked[0].body == b'{"queue":"mail","payload":[1, 2]}'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["enqueue", "mail", "{nonsense"], "not JSON"),
+        (["enqueue", "mail", "{}", "--tag", "novalue"], "key=value"),
+        (["enqueue", "mail", "{}", "--priority", "urgent"], "--priority"),
+        (["enqueue"], "queue"),
+        (["search", "--state", "asleep"], "--state"),
+        (["search", "--limit", "0"], "--limit"),
+        (["queues", "--output", "yaml"], "--output"),
+        (["queues", "--server", "ftp://x"], "no address"),
+        (["nonsense"], "nonsense"),
+        (["queues", "--nonsense"], "--nonsense"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], words: str, playback: Playback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("corvo: ") and words in lines[0]
+    assert playback.asked == []
+
+
+def test_a_refusal_is_one_line_with_its_code_and_exit_code_1(
+    playback: Playback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    playback.refuse("GET", "/jobs/nope", 404, "JOB_NOT_FOUND", "no job has the id 'nope'")
+
+    assert run(["inspect", "nope"]) == 1
+
+    assert capsys.readouterr().err == "corvo: no job has the id 'nope' (JOB_NOT_FOUND)\n"
+
+
+def test_a_server_that_is_away_is_one_line_that_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        assert run(["status", "--server", f"http://127.0.0.1:{taken.getsockname()[1]}"]) == 1
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nothing answers" in line and "corvo server" in line and "CORVO_SERVER" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["inspect", ID], ["mail", "dead", "3 of 3", '{"to":"ada"}', "boom"]),
+        (["search"], [ID, "1 of 1 jobs"]),
+        (["queues"], ["mail", "5", "7"]),
+        (["status"], ["fsync on", "node-1", "11.1", "0.42"]),
+        (["workers"], ["w1", "host-a", "2026-01-31 12:00:00Z"]),
+    ],
+)
+def test_tables_hold_what_the_server_said(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 0
+
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in words) and "\x1b" not in shown
+
+
+def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["status", "--output", "json"]) == 0
+
+    assert msgspec.json.decode(capsys.readouterr().out, type=type(a_status())) == a_status()
+
+
+def test_search_names_what_to_look_for(playback: Playback) -> None:
+    options = ["--queue", "mail", "--state", "dead", "--state", "held", "--order", "asc", "--limit", "7"]
+
+    assert run(["search", *options, "--created-after", "2026-01-01T00:00:00Z"]) == 0
+
+    body = msgspec.json.decode(playback.asked[0].body, type=search.SearchBody)
+    assert (body.queue, body.state, body.order, body.limit) == ("mail", ["dead", "held"], "asc", 7)
+    assert body.created_after == "2026-01-01T00:00:00Z"
+
+
+def test_the_choices_are_those_of_the_core() -> None:
+    fields = {field.name: field.type for field in msgspec.structs.fields(EnqueueBody)}
+
+    assert get_args(search.StateName) == tuple(main.StateName)
+    assert get_args(main.PriorityName) == get_args(fields["priority"])
+    assert get_args(main.OrderName) == get_args(search.SearchBody.__annotations__["order"])
+
+
+def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["version"]) == 0
+
+    assert capsys.readouterr().out == f"corvo {__version__}\n"
+
+
+@pytest.mark.system
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ["httpx", "rich.table", "supervisor", "structlog", "corvo.ops", "corvo.queries"]
+    code = (
+        f"import sys; from corvo.cli.main import run; run(['--help']); print([m for m in {heavy} if m in sys.modules])"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(main.__file__).parents[2])},
+    ).stdout
+
+    assert shown.splitlines()[-1] == "[]"

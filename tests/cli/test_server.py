@@ -1,0 +1,167 @@
+"""What `corvo server` checks before anything starts, and what it leaves behind."""
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from corvo.cli import server
+from corvo.cli.server import CannotStart, await_orphans, banner, claim_identity, claim_port, make_directories, url_of
+from corvo.node import RUN, read_identity, read_settings, take_lock
+from corvo.settings import Settings
+from tests.cli.nodes import dummies, running, tried
+
+
+def test_a_new_directory_is_made_for_these_settings(tmp_path: Path) -> None:
+    claim_identity(tmp_path, Settings(shards=3, node_id="a"))
+    claim_identity(tmp_path, Settings(shards=3, node_id="a"))
+
+    identity = read_identity(tmp_path)
+    assert identity is not None and (identity.shards, identity.node_id, len(identity.cluster_id)) == (3, "a", 32)
+
+
+def test_a_directory_made_for_something_else_is_refused(tmp_path: Path) -> None:
+    claim_identity(tmp_path, Settings(shards=4, node_id="a"))
+
+    with pytest.raises(CannotStart, match="made with 4 shards; start with --shards 4 or use another --data-dir"):
+        claim_identity(tmp_path, Settings(shards=5, node_id="a"))
+    with pytest.raises(CannotStart, match="belongs to node a; start with --node-id a"):
+        claim_identity(tmp_path, Settings(shards=4, node_id="b"))
+
+
+def test_an_identity_that_cannot_be_read_is_not_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_text("")
+
+    with pytest.raises(CannotStart, match=r"identity\.json cannot be read"):
+        claim_identity(tmp_path, Settings())
+
+
+def test_port_0_becomes_a_port_that_is_free() -> None:
+    host, _, port = claim_port("127.0.0.1:0").rpartition(":")
+
+    assert host == "127.0.0.1" and int(port) > 0
+    assert claim_port(":0").startswith(":")
+
+
+def test_a_port_in_use_is_refused() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        with pytest.raises(CannotStart, match=r"cannot listen on .*: address already in use; choose another --bind"):
+            claim_port(f"127.0.0.1:{other.getsockname()[1]}")
+
+
+def test_a_host_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(CannotStart, match="choose another --bind"):
+        claim_port("no.such.host.invalid:8080")
+
+
+def test_the_sockets_are_for_their_owner_only(tmp_path: Path) -> None:
+    (tmp_path / "data" / RUN).mkdir(parents=True, mode=0o755)
+
+    make_directories(tmp_path / "data")
+
+    assert stat.S_IMODE((tmp_path / "data" / RUN).stat().st_mode) == 0o700
+
+
+def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+
+    with pytest.raises(CannotStart, match="choose another --data-dir"):
+        make_directories(tmp_path / "data")
+
+
+def test_sockets_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "shard-0.ipc").write_text("")
+
+    await_orphans(tmp_path, 0)
+
+    assert not (tmp_path / "shard-0.ipc").exists()
+
+
+def test_processes_of_an_earlier_server_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = take_lock(tmp_path / "shard-0.lock")
+    monkeypatch.setattr(server.time, "sleep", lambda _: lock.close())  # type: ignore[attr-defined]  # it ends meanwhile
+
+    await_orphans(tmp_path, 60)
+
+    assert lock.closed
+
+
+def test_a_process_that_stays_is_named(tmp_path: Path) -> None:
+    with (
+        take_lock(tmp_path / "shard-0.lock"),
+        pytest.raises(CannotStart, match=rf"process {os.getpid()} of an earlier server still holds .*shard-0\.lock"),
+    ):
+        await_orphans(tmp_path, -1)
+
+
+def test_the_banner_shows_where_and_two_commands() -> None:
+    shown = banner(Settings(bind=":9090", fsync="off"))
+
+    assert shown.count("curl http://localhost:9090/api/v1/") == 2
+    assert "fsync is off" in shown and "fsync" not in banner(Settings())
+    assert url_of("[::1]:80") == "http://[::1]:80"
+
+
+@pytest.mark.system
+def test_what_the_processes_find_in_the_run_directory(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as node:
+        node.await_(lambda: len(node.journal()) == 4)
+
+        settings = read_settings(tmp_path / "data" / RUN)
+        pid = node.said("up", "shard-0")[0]
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+
+        assert settings.data_dir == str(tmp_path / "data")
+        assert settings.log_format == "json"  # the output is a file
+        assert settings.bind.startswith("127.0.0.1:") and not settings.bind.endswith(":0")
+        assert f"CORVO_SUPERVISED_BY={node.handle.pid}".encode() in environment
+        assert not [name for name in environment if name.startswith(b"PYTHONUNBUFFERED")]
+        assert Path(f"/proc/{pid}/cwd").readlink() == tmp_path / "data"
+
+
+@pytest.mark.system
+def test_a_second_server_on_the_same_directory_is_one_line_that_names_the_first(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as node:
+        node.await_(lambda: len(node.journal()) == 4)
+
+        second = tried(tmp_path, dummies(tmp_path))
+
+        assert second.returncode == 2 and second.stdout == ""
+        (line,) = second.stderr.splitlines()
+        assert f"another server (pid {node.handle.pid}) is using {tmp_path / 'data'}" in line
+        assert len(node.journal()) == 4 and node.handle.poll() is None
+
+
+@pytest.mark.system
+def test_a_port_in_use_or_another_shard_count_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        taken = tried(tmp_path, dummies(tmp_path), bind=f"127.0.0.1:{other.getsockname()[1]}")
+    resharded = tried(tmp_path, dummies(tmp_path), shards=7)
+
+    assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)
+    assert (resharded.returncode, len(resharded.stderr.splitlines())) == (2, 1)
+    assert "made with 4 shards; start with --shards 4" in resharded.stderr
+    assert not (tmp_path / "journal").exists()
+
+
+@pytest.mark.system
+def test_the_node_comes_back_after_its_supervisor_was_killed(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as first:
+        first.await_(lambda: len(first.journal()) == 4)
+        orphans = [pid for _, _, pid in first.journal()]
+        first.handle.kill()
+        first.handle.wait()
+    for pid in orphans:  # dummies do not die with their parent; ours end here, by their own numbers
+        os.kill(pid, 9)
+    (tmp_path / "journal").unlink()
+
+    with running(tmp_path, dummies(tmp_path)) as second:
+        second.await_(lambda: len(second.journal()) == 4)
+        assert json.loads((tmp_path / "data/identity.json").read_text())["shards"] == 4

@@ -1,0 +1,1 @@
+"""Real processes: few, slow, and the only proof that the parts fit."""
