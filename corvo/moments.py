@@ -35,16 +35,15 @@ def parse_rfc3339(text: str) -> int:
     if match is None:
         raise ValueError("expected an RFC 3339 time with an offset, such as 2026-01-31T09:00:00Z")
     year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
+    hours, minutes = int(match[10] or 0), int(match[11] or 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError("the offset must be between -23:59 and +23:59")
+    offset = timedelta(hours=hours, minutes=minutes)
     try:
         whole = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:
-        raise ValueError(f"{text} is not a date and time that exists") from None
-    if match[9]:
-        hours, minutes = int(match[10]), int(match[11])
-        if hours > 23 or minutes > 59:
-            raise ValueError("the offset must be between -23:59 and +23:59")
-        offset = timedelta(hours=hours, minutes=minutes)
         whole = whole - offset if match[9] == "+" else whole + offset
+    except (ValueError, OverflowError):  # the offset may lead out of the years that datetime knows
+        raise ValueError(f"{text} is not a date and time that exists") from None
     moment_ns = int(whole.timestamp()) * 1_000_000_000 + int((match[7] or "0").ljust(9, "0"))
     if not EARLIEST_NS <= moment_ns < LATEST_NS:
         raise ValueError("the year must be between 2000 and 2199")

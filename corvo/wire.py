@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from corvo.errors import Corrupt, Refused
-from corvo.ops import OPERATIONS, AnyOperation
+from corvo.ops import OPERATIONS, AnyOperation, decode_operation
 from corvo.ops.operation import Operation, Query
 from corvo.queries import QUERIES, AnyQuery
 
@@ -98,7 +98,7 @@ def operations_of(payload: bytes) -> tuple[int, list[Operation]]:
     a replica that skipped it would diverge."""
     try:
         entry = decode_entry(payload)
-        return entry.now, [decode_ask(raw) for raw in entry.operations]
+        return entry.now, [decode_operation(raw) for raw in entry.operations]
     except msgspec.MsgspecError as error:
         raise Corrupt(f"an entry of the log cannot be read: {error}") from error
 

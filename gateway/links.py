@@ -149,6 +149,11 @@ class ShardLink:
                     pending.future.set_result(decode_result(type(pending.ask), reply))
                 except Refusal as refusal:
                     pending.future.set_exception(refusal)
+                except ValueError as error:  # msgspec's errors are ValueErrors
+                    log.error("result refused", shard=self.shard, ask=type(pending.ask).__name__, reason=str(error))
+                    pending.future.set_exception(
+                        Refusal("INTERNAL_ERROR", f"shard {self.shard} gave an answer that cannot be read")
+                    )
 
     def _watch(self) -> None:
         while self._monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
@@ -219,7 +224,8 @@ class Shards:
         if len(calls) == 1:
             shard, ask = calls[0]
             return [await self.ask(shard, ask)]
-        outcomes = await asyncio.gather(*(self.ask(shard, ask) for shard, ask in calls), return_exceptions=True)
+        futures = [self._ask_or_fail(self.links[shard], ask, self._timeout_s) for shard, ask in calls]
+        outcomes = await asyncio.gather(*futures, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -227,8 +233,18 @@ class Shards:
 
     async def ask_each(self, make: Callable[[int], Query], timeout_s: float) -> list[Any]:
         """One question to every shard; a refusal stands in place of its answer."""
-        futures = [link.ask(make(link.shard), timeout_s).future for link in self.links]
+        futures = [self._ask_or_fail(link, make(link.shard), timeout_s) for link in self.links]
         return await asyncio.gather(*futures, return_exceptions=True)
+
+    @staticmethod
+    def _ask_or_fail(link: ShardLink, ask: Operation | Query, timeout_s: float) -> "asyncio.Future[Any]":
+        """A shard that is full must not keep the caller from waiting for the others."""
+        try:
+            return link.ask(ask, timeout_s).future
+        except Refusal as refusal:
+            failed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            failed.set_exception(refusal)
+            return failed
 
     def close(self) -> None:
         for link in self.links:

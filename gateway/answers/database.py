@@ -87,7 +87,8 @@ class Reading:
             try:
                 return question(self)
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite ends it by itself after damage, and that error must stay visible
+                    connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             if _code(error) == sqlite3.SQLITE_INTERRUPT:
                 raise Refusal(

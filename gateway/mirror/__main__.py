@@ -18,6 +18,8 @@ log = structlog.get_logger()
 
 
 def main() -> None:
+    if not __debug__:
+        raise SystemExit("asserts guard the data: start Python without -O")
     parser = argparse.ArgumentParser(prog="python -m gateway.mirror")
     parser.add_argument("--run-dir", type=Path, default=Path("run"))
     run_dir: Path = parser.parse_args().run_dir

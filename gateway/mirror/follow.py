@@ -8,8 +8,8 @@ whole; the scan's stretches are written as they come and the cursor moves when t
       ▲                        │  ▲                          │
       └────────── gap ─────────┘  └──── a long batch, line lost
 
-One transaction takes whole batches up to about ROWS_PER_TRANSACTION rows. While there is traffic a shard that is
-followed is asked again BREATH_MS after the last transaction: jobs that change twice in that time are written once,
+One transaction takes whole batches up to about ROWS_PER_TRANSACTION rows. While there is traffic the shards that are
+followed are asked again together, at most BREATH_MS later: jobs that change twice in that time are written once,
 and the cores are left to the shards. A shard that we are behind is asked at once. Idle, the process wakes once a
 second for its sign of life (see `gateway/answers/lag.py`).
 
@@ -79,6 +79,7 @@ class Follower:
         self._is_building = False
         self._built_since = 0.0
         self._vouch_at = 0.0
+        self._breath_at = 0.0
         self._db: MirrorDb
         self._inodes = (0, 0)
 
@@ -190,7 +191,7 @@ class Follower:
         course.presence = presence
         course.after = batch.upto
         if course.is_following:
-            course.ask_at = now + BREATH_MS / 1000
+            course.ask_at = self._next_breath(now)
         rows = to_rows(course.shard, batch.records)
         course.rows_total += rows.count
         return [
@@ -249,6 +250,12 @@ class Follower:
                 sent = link.ask(query, wait_ms + self._pace.answer_ms, now)
             if not sent:
                 course.ask_at = now + RETRY_MS / 1000
+
+    def _next_breath(self, now: float) -> float:
+        """One breath for all shards: asked together they answer together, and share a transaction."""
+        if now >= self._breath_at:
+            self._breath_at = now + BREATH_MS / 1000
+        return self._breath_at
 
     def _idle_ms(self) -> int:
         now = time.monotonic()

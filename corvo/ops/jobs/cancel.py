@@ -29,9 +29,11 @@ class Cancel(Operation, tag=6):
         """Whether a worker was on it."""
         job = tables.require_job(self.job_id)
         if job.state == State.CANCELLED and job.settled_id == self.ask_id:
-            return job.lease_token > 0 and job.lease_expires_at > tables.now
+            return job.lease_expires_at > 0
         was_active = job.state == State.ACTIVE
         change(tables, job, Verb.CANCEL)
+        if not was_active:
+            job.lease_expires_at = 0  # so that a repetition finds the same answer
         job.settled_id = self.ask_id
         job.failed_at = tables.now
         return was_active

@@ -1,0 +1,248 @@
+"""Enqueue: jobs come into the world once, pending or scheduled."""
+
+import msgspec
+import pytest
+
+from corvo.errors import Refusal
+from corvo.job import Priority
+from corvo.json_edge import decode_body
+from corvo.lifecycle import State
+from corvo.limits import DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
+from corvo.moments import to_rfc3339
+from corvo.ops.jobs import enqueue as module
+from corvo.ops.jobs.enqueue import EnqueueBatchBody, EnqueueBody
+from corvo.ops.operation import Plan
+from corvo.retry import Backoff
+from corvo.sharding import shard_of_queue
+from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fetch, job_id, new_job
+from tests.support.machine import Machine, nothing_changes
+
+PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
+
+
+def plan_one(body: bytes) -> Plan:
+    return PLAN["enqueue"](an_asking(), decode_body(msgspec.json.Decoder(EnqueueBody), body))
+
+
+def refusal_of(body: bytes) -> Refusal:
+    with pytest.raises(Refusal) as refused:
+        plan_one(body)
+    return refused.value
+
+
+def test_a_job_is_born_pending_and_counted() -> None:
+    machine = Machine()
+
+    assert machine.one(enqueue(1)) == [State.PENDING]
+
+    assert machine.job(1).state == State.PENDING
+    assert machine.job(1).created_at == NOW
+    assert machine.queue().counts[State.PENDING] == 1
+    machine.check()
+
+
+@pytest.mark.parametrize(
+    ("scheduled_at", "state"),
+    [
+        (0, State.PENDING),
+        (NOW - 1, State.PENDING),
+        (NOW, State.PENDING),
+        (NOW + 1, State.SCHEDULED),
+        (NOW + SECOND, State.SCHEDULED),
+    ],
+)
+def test_a_job_whose_moment_lies_ahead_is_born_scheduled(scheduled_at: int, state: State) -> None:
+    machine = Machine()
+
+    assert machine.one(enqueue(1, scheduled_at=scheduled_at)) == [state]
+
+    assert machine.job(1).state == state
+    assert machine.job(1).due_at == (scheduled_at if state == State.SCHEDULED else 0)
+    machine.check()
+
+
+def test_every_field_of_the_request_is_kept() -> None:
+    machine = Machine()
+    new = new_job(
+        1,
+        payload=b'{"to": "x"}',
+        priority=Priority.HIGH,
+        max_retries=9,
+        backoff=Backoff.LINEAR,
+        base_delay_ms=11,
+        max_delay_ms=22,
+        tags=b'{"a":"b"}',
+        checkpoint=b"7",
+        parent_id=job_id(9),
+    )
+
+    machine.apply(enqueue(new))
+
+    job = machine.job(1)
+    for name in new.__struct_fields__:
+        if name != "scheduled_at":
+            assert getattr(job, name) == getattr(new, name), name
+
+
+def test_the_jobs_of_one_request_are_born_in_its_order() -> None:
+    machine = Machine()
+
+    assert machine.one(enqueue(3, 1, 2)) == [State.PENDING] * 3
+
+    assert [claim.job_id for claim in machine.one(fetch(count=3))] == [job_id(3), job_id(1), job_id(2)]
+
+
+@pytest.mark.parametrize(("scheduled_at", "state"), [(0, State.PENDING), (NOW + SECOND, State.SCHEDULED)])
+def test_the_same_request_again_makes_no_second_job_and_has_the_same_answer(scheduled_at: int, state: State) -> None:
+    machine = Machine()
+    request = enqueue(1, scheduled_at=scheduled_at)
+    machine.apply(request)
+
+    with nothing_changes(machine):
+        assert machine.one(request, at=NOW + 2 * SECOND) == [state]
+
+
+@pytest.mark.parametrize("later", [[fetch()], [fetch(), ack(1)], [cancel(1)]], ids=["active", "completed", "cancelled"])
+def test_the_answer_is_the_same_when_the_job_has_lived_on(later: list) -> None:
+    machine = Machine()
+    machine.apply(enqueue(1))
+    machine.apply(*later)
+
+    with nothing_changes(machine):
+        assert machine.one(enqueue(1)) == [State.PENDING]
+
+
+def test_an_id_twice_in_one_request_makes_one_job() -> None:
+    machine = Machine()
+
+    assert machine.one(enqueue(1, 1)) == [State.PENDING] * 2
+
+    assert machine.queue().enqueued == 1
+    machine.check()
+
+
+def test_a_body_with_only_a_queue_gets_every_default() -> None:
+    [(shard, operation)] = plan_one(b'{"queue": "mail"}').calls
+
+    [new] = operation.jobs
+    assert shard == shard_of_queue("mail", 4)
+    assert new.id.startswith(f"s{shard:02d}_job_")
+    assert (new.payload, new.priority, new.max_retries, new.backoff) == (b"{}", Priority.NORMAL, 3, Backoff.EXPONENTIAL)
+    assert (new.base_delay_ms, new.max_delay_ms, new.scheduled_at) == (5_000, 600_000, 0)
+    assert (new.tags, new.checkpoint, new.parent_id) == (b"", b"", "")
+
+
+def test_a_full_body_becomes_the_operation() -> None:
+    body = b"""{"queue": "mail", "payload": [1, 2], "priority": "critical", "max_retries": 7, "retry_backoff": "fixed",
+      "retry_base_delay": "1m", "retry_max_delay_ms": 90000, "scheduled_at": "2026-01-01T00:00:01Z",
+      "tags": {"a": "b"}, "checkpoint": [3], "parent_id": "s00_job_x"}"""
+
+    [(_, operation)] = plan_one(body).calls
+
+    [new] = operation.jobs
+    assert (new.payload, new.priority, new.max_retries, new.backoff) == (b"[1, 2]", Priority.CRITICAL, 7, Backoff.FIXED)
+    assert (new.base_delay_ms, new.max_delay_ms, new.scheduled_at) == (60_000, 90_000, NOW + SECOND)
+    assert (new.tags, new.checkpoint, new.parent_id) == (b'{"a": "b"}', b"[3]", "s00_job_x")
+
+
+def test_the_answer_names_the_job_and_its_state() -> None:
+    plan = plan_one(b'{"queue": "mail"}')
+
+    answer = plan.conclude([[State.SCHEDULED]])
+
+    assert answer.status == 201
+    assert answer.body.status == "scheduled"
+    assert answer.body.job_id == plan.calls[0][1].jobs[0].id
+    assert answer.body.unique_existing is False
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        (b"{}", "VALIDATION_ERROR", "queue"),
+        (b'{"queue": "a|b"}', "VALIDATION_ERROR", "queue"),
+        (b'{"queue": "mail\\n"}', "VALIDATION_ERROR", "queue"),
+        (b'{"queue": "mail", "priority": "urgent"}', "VALIDATION_ERROR", "priority"),
+        (b'{"queue": "mail", "max_retries": -1}', "VALIDATION_ERROR", "max_retries"),
+        (b'{"queue": "mail", "max_retries": 1001}', "VALIDATION_ERROR", "max_retries"),
+        (b'{"queue": "mail", "retry_backoff": "wild"}', "VALIDATION_ERROR", "retry_backoff"),
+        (b'{"queue": "mail", "retry_base_delay": "soon"}', "VALIDATION_ERROR", "retry_base_delay"),
+        (b'{"queue": "mail", "retry_max_delay": "367d"}', "VALIDATION_ERROR", "retry_max_delay"),
+        (b'{"queue": "mail", "retry_base_delay_ms": -1}', "VALIDATION_ERROR", "retry_base_delay_ms"),
+        (b'{"queue": "mail", "scheduled_at": "tomorrow"}', "VALIDATION_ERROR", "scheduled_at"),
+        (b'{"queue": "mail", "scheduled_at": ""}', "VALIDATION_ERROR", "scheduled_at"),
+        (
+            b'{"queue": "mail", "retry_base_delay": "soon", "retry_base_delay_ms": 5}',
+            "VALIDATION_ERROR",
+            "retry_base_delay",
+        ),
+        (b'{"queue": "mail", "tags": []}', "VALIDATION_ERROR", "tags"),
+        (b'{"queue": "mail", "parent_id": ""}', "VALIDATION_ERROR", "parent_id"),
+        (b'{"queue": "mail", "queu": 1}', "VALIDATION_ERROR", "queu"),
+        (b'{"queue": "mail", "payload": "' + b"x" * 999 + b'"}', "PAYLOAD_TOO_LARGE", "payload"),
+    ],
+)
+def test_a_bad_body_is_refused_with_its_field(body: bytes, code: str, field: str) -> None:
+    refusal = refusal_of(body)
+
+    assert (refusal.code, refusal.field) == (code, field)
+
+
+def test_a_payload_may_be_as_large_as_the_limit() -> None:
+    [(_, operation)] = plan_one(b'{"queue": "mail", "payload": "' + b"x" * 998 + b'"}').calls
+
+    assert len(operation.jobs[0].payload) == 1_000
+
+
+def test_a_moment_may_lie_five_years_ahead_and_no_further() -> None:
+    furthest = NOW + SCHEDULE_AHEAD_NS_MAX
+
+    [(_, operation)] = plan_one(b'{"queue": "q", "scheduled_at": "%b"}' % to_rfc3339(furthest).encode()).calls
+    refusal = refusal_of(b'{"queue": "q", "scheduled_at": "%b"}' % to_rfc3339(furthest + 1).encode())
+
+    assert operation.jobs[0].scheduled_at == furthest
+    assert refusal.field == "scheduled_at"
+
+
+def test_a_delay_in_milliseconds_wins_over_one_in_words() -> None:
+    [(_, operation)] = plan_one(b'{"queue": "q", "retry_base_delay": "1m", "retry_base_delay_ms": 5}').calls
+
+    assert operation.jobs[0].base_delay_ms == 5
+
+
+def test_a_delay_may_last_a_year() -> None:
+    [(_, operation)] = plan_one(b'{"queue": "q", "retry_base_delay": "366d"}').calls
+
+    assert operation.jobs[0].base_delay_ms == DELAY_MS_MAX
+
+
+def test_a_batch_is_one_operation_a_shard_and_one_answer_in_order() -> None:
+    queues = [f"q{number % 5}" for number in range(20)]
+    body = EnqueueBatchBody([EnqueueBody(queue) for queue in queues])
+
+    plan = PLAN["enqueue_batch"](an_asking(), body)
+
+    by_id = {new.id: (shard, new.queue) for shard, operation in plan.calls for new in operation.jobs}
+    answer = plan.conclude([[State.PENDING] * len(operation.jobs) for _, operation in plan.calls])
+    assert len(plan.calls) == len({shard_of_queue(queue, 4) for queue in queues})
+    assert [by_id[job] for job in answer.body.job_ids] == [(shard_of_queue(queue, 4), queue) for queue in queues]
+    assert answer.status == 201
+
+
+def test_a_bad_item_refuses_the_whole_batch_and_says_which() -> None:
+    body = EnqueueBatchBody([EnqueueBody("a"), EnqueueBody("a", scheduled_at="soon")])
+
+    with pytest.raises(Refusal) as refused:
+        PLAN["enqueue_batch"](an_asking(), body)
+
+    assert refused.value.field == "jobs[1].scheduled_at"
+
+
+@pytest.mark.parametrize("count", [0, JOBS_PER_REQUEST_MAX + 1])
+def test_a_batch_holds_one_to_a_thousand_jobs(count: int) -> None:
+    body = b'{"jobs": [' + b",".join([b'{"queue": "a"}'] * count) + b"]}"
+
+    with pytest.raises(Refusal) as refused:
+        decode_body(msgspec.json.Decoder(EnqueueBatchBody), body)
+
+    assert refused.value.field == "jobs"

@@ -1,0 +1,218 @@
+"""Fail: with attempts left the job waits out its backoff, with none it is dead."""
+
+import msgspec
+import pytest
+
+from corvo.errors import Refusal, Refused
+from corvo.json_edge import decode_body
+from corvo.lifecycle import State
+from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX
+from corvo.ops.jobs import fail as module
+from corvo.ops.jobs.fail import FailBatchBody, FailBatchItem, FailBody, Failure
+from corvo.retry import Backoff
+from tests.support.builders import (
+    MS,
+    NOW,
+    SECOND,
+    ack,
+    an_asking,
+    cancel,
+    enqueue,
+    fail,
+    fetch,
+    job_id,
+    promote,
+    reclaim,
+)
+from tests.support.machine import Machine, nothing_changes
+
+PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
+
+
+def with_active_job(**fields: object) -> Machine:
+    machine = Machine()
+    machine.apply(enqueue(1, **fields), fetch(lease_ms=10_000))
+    return machine
+
+
+def test_a_failed_attempt_is_retried_after_its_backoff() -> None:
+    machine = with_active_job(max_retries=3, backoff=Backoff.FIXED, base_delay_ms=700)
+
+    [failure] = machine.one(fail(1, token=1, ask=9, error="boom", backtrace="line 1"), at=NOW + SECOND)
+
+    assert failure == Failure(State.RETRYING, 2, NOW + SECOND + 700 * MS)
+    job = machine.job(1)
+    assert (job.state, job.due_at, job.settled_id, job.failed_at) == (State.RETRYING, NOW + SECOND + 700 * MS, 9, 0)
+    [error] = machine.tables.errors(job_id(1))
+    assert (error.claim, error.attempt, error.error, error.backtrace) == (1, 1, "boom", "line 1")
+    assert error.created_at == NOW + SECOND
+    assert machine.queue().failed == 1
+    machine.check()
+
+
+@pytest.mark.parametrize("max_retries", [0, 1])
+def test_the_last_attempt_that_fails_leaves_the_job_dead(max_retries: int) -> None:
+    machine = with_active_job(max_retries=max_retries)
+
+    assert machine.one(fail(1, error="boom"), at=NOW + SECOND) == [Failure(State.DEAD, 0, 0)]
+
+    assert (machine.job(1).state, machine.job(1).failed_at) == (State.DEAD, NOW + SECOND)
+    machine.check()
+
+
+@pytest.mark.parametrize(
+    ("backoff", "delays_ms"),
+    [
+        (Backoff.NONE, [0, 0, 0]),
+        (Backoff.FIXED, [100, 100, 100]),
+        (Backoff.LINEAR, [100, 200, 300]),
+        (Backoff.EXPONENTIAL, [100, 200, 350]),
+    ],
+)
+def test_delays_follow_the_backoff_of_the_job(backoff: Backoff, delays_ms: list[int]) -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, max_retries=4, backoff=backoff, base_delay_ms=100, max_delay_ms=350))
+
+    seen = []
+    for number in range(1, 4):
+        machine.apply(promote(), fetch(claim=number))
+        [failure] = machine.one(fail(1, ask=number))
+        seen.append((failure.next_attempt_at - machine.now) // MS)
+        machine.now = failure.next_attempt_at
+
+    assert seen == delays_ms
+
+
+def test_a_fail_sent_again_gets_the_same_answer_and_changes_nothing() -> None:
+    machine = with_active_job()
+    first = machine.one(fail(1, ask=9, token=1))
+
+    with nothing_changes(machine):
+        assert machine.one(fail(1, ask=9, token=1), at=NOW + SECOND) == first
+
+
+def test_a_fail_sent_again_gets_the_same_answer_when_the_job_is_pending_once_more() -> None:
+    machine = with_active_job(backoff=Backoff.NONE)
+    first = machine.one(fail(1, ask=9, token=1))
+    machine.apply(promote())
+
+    with nothing_changes(machine):
+        assert machine.one(fail(1, ask=9, token=1)) == first
+
+
+def test_a_fatal_fail_sent_again_gets_the_same_answer() -> None:
+    machine = with_active_job(max_retries=1)
+    first = machine.one(fail(1, ask=9))
+
+    with nothing_changes(machine):
+        assert machine.one(fail(1, ask=9)) == first
+
+
+def test_a_fail_sent_again_after_the_next_claim_does_not_fail_that_one() -> None:
+    machine = with_active_job(backoff=Backoff.NONE)
+    machine.apply(fail(1, ask=9, token=1), promote(), fetch(claim=2))
+
+    with nothing_changes(machine):
+        [refused] = machine.one(fail(1, ask=9, token=1))
+
+    assert refused.code == "LEASE_LOST"
+
+
+REFUSALS = {
+    "no such job": ([], fail(7, token=1), "JOB_NOT_FOUND"),
+    "a token not yet given": ([], fail(1, token=2), "LEASE_LOST"),
+    "lease over": ([reclaim()], fail(1, token=1), "LEASE_LOST"),
+    "lease over, no token": ([reclaim()], fail(1), "WRONG_STATE"),
+    "failed by another request": ([fail(1, ask=5)], fail(1, ask=6, token=1), "LEASE_LOST"),
+    "completed": ([ack(1, ask=5)], fail(1, ask=6, token=1), "LEASE_LOST"),
+    "cancelled": ([cancel(1, ask=5)], fail(1, ask=6, token=1), "LEASE_LOST"),
+    "cancelled, no token": ([cancel(1, ask=5)], fail(1, ask=6), "WRONG_STATE"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_fail_that_comes_too_late_is_refused_and_nothing_changes(case: str) -> None:
+    before, operation, code = REFUSALS[case]
+    machine = with_active_job()
+    machine.apply(*before, at=NOW + 10 * SECOND)
+
+    with nothing_changes(machine):
+        [refused] = machine.one(operation)
+
+    assert isinstance(refused, Refused)
+    assert refused.code == code
+
+
+def test_each_item_of_a_batch_is_answered_for_itself() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2), fetch(count=2))
+
+    first, stranger, second = machine.one(fail(1, 7, 2))
+
+    assert (first.state, stranger.code, second.state) == (State.RETRYING, "JOB_NOT_FOUND", State.RETRYING)
+    machine.check()
+
+
+def test_a_job_twice_in_one_batch_fails_once() -> None:
+    machine = with_active_job()
+
+    first, second = machine.one(fail(1, 1, ask=9))
+
+    assert first == second
+    assert machine.queue().failed == 1
+
+
+def test_one_fail_goes_to_the_shard_of_the_job() -> None:
+    body = decode_body(msgspec.json.Decoder(FailBody), b'{"error": "boom", "backtrace": null, "lease_token": 2}')
+
+    plan = PLAN["fail"](an_asking(), body, job_id(1, shard=2))
+
+    [(shard, operation)] = plan.calls
+    [item] = operation.items
+    assert (shard, item.lease_token, item.error, item.backtrace) == (2, 2, "boom", "")
+    assert msgspec.to_builtins(plan.conclude([[Failure(State.RETRYING, 2, NOW)]]).body) == {
+        "status": "retrying",
+        "attempts_remaining": 2,
+        "next_attempt_at": "2026-01-01T00:00:00.000000000Z",
+    }
+    assert msgspec.to_builtins(plan.conclude([[Failure(State.DEAD, 0, 0)]]).body) == {
+        "status": "dead",
+        "attempts_remaining": 0,
+    }
+
+
+def test_a_refused_fail_is_a_refusal() -> None:
+    plan = PLAN["fail"](an_asking(), FailBody(), job_id(1))
+
+    with pytest.raises(Refusal) as refused:
+        plan.conclude([[Refused("WRONG_STATE", "no")]])
+
+    assert refused.value.code == "WRONG_STATE"
+
+
+def test_a_batch_is_answered_item_by_item() -> None:
+    ids = [job_id(1, shard=0), job_id(2, shard=1)]
+
+    plan = PLAN["fail_batch"](an_asking(), FailBatchBody([FailBatchItem(job_id=one) for one in ids]))
+
+    answer = plan.conclude([[Failure(State.DEAD, 0, 0)], [Refused("LEASE_LOST", "late")]])
+    assert msgspec.to_builtins(answer.body) == {
+        "failed": 1,
+        "results": [{"status": "dead", "attempts_remaining": 0}, {"error": "late", "code": "LEASE_LOST"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"error": "x" * (ERROR_CHARS_MAX + 1)}, "error"),
+        ({"backtrace": "x" * (BACKTRACE_CHARS_MAX + 1)}, "backtrace"),
+        ({"lease_token": 0}, "lease_token"),
+        ({"reason": "x"}, "reason"),
+    ],
+)
+def test_a_bad_body_is_refused_with_its_field(body: dict, field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        decode_body(msgspec.json.Decoder(FailBody), msgspec.json.encode(body))
+
+    assert refused.value.field == field

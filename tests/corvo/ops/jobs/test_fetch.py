@@ -1,0 +1,247 @@
+"""Fetch: pending jobs are claimed under a lease, in order, by one worker at a time."""
+
+import msgspec
+import pytest
+
+from corvo.errors import Refusal
+from corvo.job import Priority
+from corvo.json_edge import decode_body
+from corvo.lifecycle import State
+from corvo.limits import POLL_MS_MAX
+from corvo.ops.jobs.fetch import (
+    WORKER_SEEN_EVERY_NS,
+    Claimed,
+    FetchBatchBody,
+    FetchBody,
+    fetched_job,
+    new_fetch,
+)
+from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, new_job, promote, reclaim
+from tests.support.machine import Machine, nothing_changes
+
+
+def claimed(machine: Machine, *queues: str, **fields: object) -> list[str]:
+    return [claim.job_id for claim in machine.one(fetch(*queues, **fields))]
+
+
+def test_a_claim_makes_the_job_active_under_a_lease() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, payload=b'{"to": "x"}', checkpoint=b"5", tags=b'{"a":"b"}'))
+
+    [claim] = machine.one(fetch(worker="w1", claim=77, lease_ms=10_000), at=NOW + SECOND)
+
+    assert claim == Claimed(job_id(1), "mail", b'{"to": "x"}', 1, 3, 10_000, 1, b"5", b'{"a":"b"}')
+    job = machine.job(1)
+    assert (job.state, job.worker_id, job.hostname, job.claim_id) == (State.ACTIVE, "w1", "host", 77)
+    assert (job.started_at, job.lease_expires_at) == (NOW + SECOND, NOW + 11 * SECOND)
+    machine.check()
+
+
+@pytest.mark.parametrize("queues", [("nowhere",), ("empty",), ("nowhere", "empty")])
+def test_an_empty_fetch_claims_nothing_and_changes_nothing(queues: tuple[str, ...]) -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, queue="empty"), fetch("empty"), ack(1))
+
+    with nothing_changes(machine):
+        assert claimed(machine, *queues) == []
+
+
+def test_a_scheduled_or_active_job_is_not_claimed() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, scheduled_at=NOW + SECOND), enqueue(2), fetch())
+
+    with nothing_changes(machine):
+        assert claimed(machine) == []
+
+
+def test_within_a_queue_priority_comes_first_then_age() -> None:
+    machine = Machine()
+    machine.apply(
+        enqueue(
+            new_job(1, priority=Priority.NORMAL),
+            new_job(2, priority=Priority.HIGH),
+            new_job(3, priority=Priority.CRITICAL),
+            new_job(4, priority=Priority.HIGH),
+            new_job(5, priority=Priority.CRITICAL),
+        )
+    )
+
+    assert claimed(machine, count=5) == [job_id(number) for number in (3, 5, 2, 4, 1)]
+
+
+def test_queues_are_served_in_the_order_they_are_named() -> None:
+    machine = Machine()
+    machine.apply(
+        enqueue(new_job(1, queue="a"), new_job(2, queue="b", priority=Priority.CRITICAL), new_job(3, queue="a"))
+    )
+
+    assert claimed(machine, "a", "b", count=3) == [job_id(1), job_id(3), job_id(2)]
+
+
+def test_no_more_jobs_are_claimed_than_asked_for() -> None:
+    machine = Machine()
+    machine.apply(enqueue(*range(1, 6)))
+
+    assert claimed(machine, count=2) == [job_id(1), job_id(2)]
+    assert claimed(machine, count=9) == [job_id(3), job_id(4), job_id(5)]
+    machine.check()
+
+
+def test_a_cancelled_job_is_skipped() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3))
+    assert claimed(machine) == [job_id(1)]
+    machine.apply(cancel(2))
+
+    assert claimed(machine) == [job_id(3)]
+
+
+def test_no_job_is_claimed_twice_under_a_live_lease() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1))
+
+    assert claimed(machine, worker="w1", claim=1) == [job_id(1)]
+    assert claimed(machine, worker="w2", claim=2) == []
+
+
+def test_tokens_and_attempts_go_up_with_every_claim() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, max_retries=9))
+
+    seen = []
+    for round_number in range(4):
+        [claim] = machine.one(fetch(claim=round_number + 1, lease_ms=1_000), at=machine.now + SECOND)
+        seen.append((claim.attempt, claim.lease_token))
+        machine.apply(reclaim(), at=machine.now + 2 * SECOND)
+
+    assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_a_fetch_repeated_after_a_crash_finds_what_it_claimed_and_claims_no_more() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3))
+    first = machine.one(fetch(claim=77, count=2))
+    machine.flush()
+    machine.restart()
+
+    with nothing_changes(machine):
+        assert machine.one(fetch(claim=77, count=2, is_repeated=True)) == first
+
+
+def test_a_repeated_fetch_gives_only_what_is_still_held() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3))
+    machine.apply(fetch(claim=77, count=2), ack(1))
+
+    with nothing_changes(machine):
+        assert claimed(machine, claim=77, count=2, is_repeated=True) == [job_id(2)]
+
+
+def test_a_repeated_fetch_that_never_arrived_claims_as_if_it_were_the_first() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1))
+
+    assert claimed(machine, claim=77, is_repeated=True) == [job_id(1)]
+
+
+def test_a_claim_clears_who_settled_the_one_before() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, max_retries=5, base_delay_ms=0), fetch(), fail(1, ask=9))
+    assert machine.job(1).settled_id == 9
+
+    from_retry = machine.apply(promote(), fetch(claim=2))[1]
+
+    assert [claim.lease_token for claim in from_retry] == [2]
+    assert machine.job(1).settled_id == 0
+
+
+def test_a_worker_is_known_from_its_first_claim() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1))
+    machine.apply(fetch("nowhere"))
+    assert machine.tables.find_worker("w1") is None
+
+    machine.apply(fetch("mail", "video"))
+
+    worker = machine.tables.find_worker("w1")
+    assert (worker.id, worker.hostname, worker.queues) == ("w1", "host", ["mail", "video"])
+    assert worker.started_at == worker.last_seen_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("second", "later_ns", "is_written"),
+    [
+        (fetch(claim=2), WORKER_SEEN_EVERY_NS - 1, False),
+        (fetch(claim=2), WORKER_SEEN_EVERY_NS, True),
+        (fetch("mail", "b", claim=2), 1, True),
+        (fetch(claim=2, hostname="other"), 1, True),
+    ],
+    ids=["soon", "later", "other queues", "other host"],
+)
+def test_a_busy_worker_is_rewritten_only_now_and_then(second, later_ns: int, is_written: bool) -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2), fetch())
+
+    machine.apply(second, at=NOW + later_ns)
+
+    worker = machine.tables.find_worker("w1")
+    assert worker.last_seen_at == (NOW + later_ns if is_written else NOW)
+    assert worker.started_at == NOW
+
+
+def test_a_body_becomes_a_fetch() -> None:
+    body = FetchBatchBody(["a", "b", "a"], "w1", "host", timeout=1.5, lease_duration=2.25, count=7)
+
+    operation = new_fetch(body, 77, body.count)
+
+    assert operation == fetch("a", "b", claim=77, count=7, lease_ms=2_250, wait_ms=1_500)
+
+
+def test_nobody_waits_longer_than_the_limit() -> None:
+    assert new_fetch(FetchBody(["a"], "w1", timeout=3600), 1, 1).wait_ms == POLL_MS_MAX
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b'{"queues": [], "worker_id": "w"}', "queues"),
+        (b'{"queues": ["a|b"], "worker_id": "w"}', "queues[0]"),
+        (b'{"queues": ["a"]}', "worker_id"),
+        (b'{"queues": ["a"], "worker_id": "a b"}', "worker_id"),
+        (b'{"queues": ["a"], "worker_id": "w", "lease_duration": 0.5}', "lease_duration"),
+        (b'{"queues": ["a"], "worker_id": "w", "lease_duration": 43201}', "lease_duration"),
+        (b'{"queues": ["a"], "worker_id": "w", "timeout": -1}', "timeout"),
+        (b'{"queues": ["a"], "worker_id": "w", "count": 0}', "count"),
+        (b'{"queues": ["a"], "worker_id": "w", "count": 513}', "count"),
+    ],
+)
+def test_a_bad_body_is_refused_with_its_field(body: bytes, field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        decode_body(msgspec.json.Decoder(FetchBatchBody), body)
+
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(("lease_ms", "shown"), [(60_000, b"60"), (1_500, b"1.5")])
+def test_a_lease_of_whole_seconds_is_shown_as_a_whole_number(lease_ms: int, shown: bytes) -> None:
+    claim = Claimed(job_id(1), "mail", b"{}", 1, 3, lease_ms, 1, b"", b"")
+
+    assert b'"lease_duration":' + shown + b"," in msgspec.json.encode(fetched_job(claim))
+
+
+def test_a_fetched_job_carries_payload_and_documents_to_the_byte() -> None:
+    claim = Claimed(job_id(1), "mail", b'{"a" : 1}', 1, 3, 1_000, 1, b"", b'{"t" : 2}')
+
+    shown = msgspec.json.encode(fetched_job(claim))
+
+    assert b'"payload":{"a" : 1}' in shown
+    assert b'"tags":{"t" : 2}' in shown
+    assert msgspec.json.decode(shown).get("checkpoint") is None
+
+
+def test_a_lease_lasts_as_long_as_was_asked() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1), fetch(lease_ms=1_001))
+
+    assert machine.one(reclaim(), at=NOW + 1_001 * MS - 1) == 0
+    assert machine.one(reclaim(), at=NOW + 1_001 * MS) == 1

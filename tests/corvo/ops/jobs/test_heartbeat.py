@@ -1,0 +1,160 @@
+"""Heartbeat: leases are renewed, and workers learn when to stop."""
+
+import msgspec
+import pytest
+
+from corvo.errors import Refusal
+from corvo.json_edge import decode_body
+from corvo.limits import HEARTBEAT_JOBS_MAX
+from corvo.ops.jobs import heartbeat as module
+from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
+from corvo.ops.jobs.heartbeat import HeartbeatBody, HeartbeatJob, Pulse
+from tests.support.builders import (
+    NOW,
+    SECOND,
+    ack,
+    an_asking,
+    cancel,
+    enqueue,
+    fail,
+    fetch,
+    heartbeat,
+    job_id,
+    reclaim,
+)
+from tests.support.machine import Machine, nothing_changes
+
+PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
+
+
+def with_active_job() -> Machine:
+    machine = Machine()
+    machine.apply(enqueue(1, checkpoint=b'{"c":0}'), fetch(lease_ms=10_000))
+    return machine
+
+
+@pytest.mark.parametrize("token", [0, 1])
+def test_a_beat_renews_the_lease_by_the_span_it_was_claimed_with(token: int) -> None:
+    machine = with_active_job()
+
+    assert machine.one(heartbeat(1, token=token), at=NOW + 9 * SECOND) == [Pulse.OK]
+
+    assert machine.job(1).lease_expires_at == NOW + 19 * SECOND
+    assert machine.one(reclaim(), at=NOW + 19 * SECOND - 1) == 0
+    assert machine.one(reclaim(), at=NOW + 19 * SECOND) == 1
+    machine.check()
+
+
+def test_a_renewed_lease_is_renewed_after_a_restart_too() -> None:
+    machine = with_active_job()
+    machine.apply(heartbeat(1), at=NOW + 9 * SECOND)
+    machine.flush()
+
+    machine.restart()
+
+    assert machine.one(reclaim(), at=NOW + 19 * SECOND - 1) == 0
+
+
+def test_progress_and_checkpoint_are_kept_and_kept_when_not_sent() -> None:
+    machine = with_active_job()
+
+    machine.apply(heartbeat(1, progress=b'{"p":1}'))
+    assert (machine.job(1).progress, machine.job(1).checkpoint) == (b'{"p":1}', b'{"c":0}')
+
+    machine.apply(heartbeat(1, checkpoint=b'{"c":1}'))
+    assert (machine.job(1).progress, machine.job(1).checkpoint) == (b'{"p":1}', b'{"c":1}')
+
+
+# What happened before · token · what the worker is told
+STOPS = {
+    "no such job": ([], 7, 1, Pulse.LEASE_LOST),
+    "no such job, no token": ([], 7, 0, Pulse.CANCEL),
+    "cancelled": ([cancel(1)], 1, 1, Pulse.CANCEL),
+    "cancelled, no token": ([cancel(1)], 1, 0, Pulse.CANCEL),
+    "cancelled under a newer lease": ([reclaim(), fetch(claim=2), cancel(1)], 1, 1, Pulse.LEASE_LOST),
+    "lease over": ([reclaim()], 1, 1, Pulse.LEASE_LOST),
+    "lease over, no token": ([reclaim()], 1, 0, Pulse.CANCEL),
+    "claimed by another since": ([reclaim(), fetch(claim=2)], 1, 1, Pulse.LEASE_LOST),
+    "a token not yet given": ([], 1, 2, Pulse.LEASE_LOST),
+    "completed": ([ack(1)], 1, 1, Pulse.LEASE_LOST),
+    "failed": ([fail(1)], 1, 1, Pulse.LEASE_LOST),
+}
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_a_worker_that_holds_nothing_is_told_to_stop_and_nothing_changes(case: str) -> None:
+    before, job, token, pulse = STOPS[case]
+    machine = with_active_job()
+    machine.apply(*before, at=NOW + 10 * SECOND)
+
+    with nothing_changes(machine):
+        assert machine.one(heartbeat(job, token=token, progress=b'{"p":9}')) == [pulse]
+
+
+def test_each_beat_is_answered_for_itself() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2), fetch(count=2), cancel(2))
+
+    assert machine.one(heartbeat(1, 2, 7, token=1)) == [Pulse.OK, Pulse.CANCEL, Pulse.LEASE_LOST]
+
+
+@pytest.mark.parametrize(("later_ns", "is_seen"), [(WORKER_SEEN_EVERY_NS - 1, False), (WORKER_SEEN_EVERY_NS, True)])
+def test_a_beating_worker_is_seen_now_and_then(later_ns: int, is_seen: bool) -> None:
+    machine = with_active_job()
+
+    machine.apply(heartbeat(1), at=NOW + later_ns)
+
+    worker = machine.tables.find_worker("w1")
+    assert worker.last_seen_at == (NOW + later_ns if is_seen else NOW)
+    assert worker.started_at == NOW
+
+
+def test_beats_are_spread_over_shards_and_strangers_answered_without_asking() -> None:
+    known = [job_id(1, shard=0), job_id(2, shard=1)]
+    body = HeartbeatBody(
+        {
+            known[1]: HeartbeatJob(lease_token=3),
+            "nonsense": HeartbeatJob(),
+            known[0]: HeartbeatJob(),
+            "x": HeartbeatJob(lease_token=1),
+        }
+    )
+
+    plan = PLAN["heartbeat"](an_asking(), body)
+
+    assert [(shard, [beat.job_id for beat in operation.beats]) for shard, operation in plan.calls] == [
+        (1, [known[1]]),
+        (0, [known[0]]),
+    ]
+    answer = plan.conclude([[Pulse.CANCEL], [Pulse.OK]])
+    assert list(msgspec.to_builtins(answer.body)["jobs"].items()) == [
+        (known[1], {"status": "cancel"}),
+        ("nonsense", {"status": "cancel"}),
+        (known[0], {"status": "ok"}),
+        ("x", {"status": "lease_lost"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"jobs": {}}, "jobs"),
+        ({"jobs": {str(number): {} for number in range(HEARTBEAT_JOBS_MAX + 1)}}, "jobs"),
+        ({}, "jobs"),
+        ({"jobs": {"a": {"lease_token": 0}}}, "jobs[...].lease_token"),
+    ],
+)
+def test_a_bad_body_is_refused_with_its_field(body: dict, field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        decode_body(msgspec.json.Decoder(HeartbeatBody), msgspec.json.encode(body))
+
+    assert refused.value.field == field
+
+
+def test_progress_must_be_an_object() -> None:
+    body = HeartbeatBody({job_id(1): HeartbeatJob(progress=msgspec.Raw(b"[1]"))})
+
+    with pytest.raises(Refusal) as refused:
+        PLAN["heartbeat"](an_asking(), body)
+
+    assert refused.value.field == f"jobs.{job_id(1)}.progress"

@@ -1,0 +1,26 @@
+"""What the mirror asks of a shard, over the wire."""
+
+from corvo import wire
+from corvo.job import Worker
+from corvo.queries.feed import Batch, Piece, Pull, Scan
+from tests.support.builders import NOW
+
+
+def test_a_batch_says_deleted_apart_from_empty() -> None:
+    batch = Batch(7, [(b"a", b""), (b"b", None)], presence=[Worker("w1", "host", ["mail"], NOW, NOW)])
+
+    assert wire.decode_result(Pull, wire.reply_to(1, batch)) == batch
+
+
+def test_a_batch_without_presence_shares_no_list_with_another() -> None:
+    one, other = Batch(1, []), Batch(1, [])
+
+    one.presence.append(Worker("w1", "host", [], NOW, NOW))
+
+    assert other.presence == []
+
+
+def test_the_last_piece_of_a_scan_has_no_next_key() -> None:
+    piece = Piece(7, [(b"a", b"1")], b"")
+
+    assert wire.decode_result(Scan, wire.reply_to(1, piece)) == piece

@@ -1,0 +1,164 @@
+"""Keys: the order of the bytes is the order of what they say, and no name can forge one."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corvo.job import Priority
+from corvo.state import keys
+from tests.support.builders import job_id
+from tests.support.strategies import job_ids, queue_names, u32, u64, worker_ids
+
+priorities = st.sampled_from(Priority)
+
+# Every family of replicated state: how a key is made from its parts.
+FAMILIES = {
+    "job": (keys.job, (job_ids,)),
+    "job_error": (keys.job_error, (job_ids, u32)),
+    "pending": (keys.pending, (queue_names, priorities, u64, job_ids)),
+    "active": (keys.active, (queue_names, job_ids)),
+    "scheduled": (keys.scheduled, (queue_names, u64, job_ids)),
+    "retrying": (keys.retrying, (queue_names, u64, job_ids)),
+    "due": (keys.due, (u64, job_ids)),
+    "queue": (keys.queue, (queue_names,)),
+    "worker": (keys.worker, (worker_ids,)),
+}
+any_key = st.one_of(*(st.builds(make, *parts) for make, parts in FAMILIES.values()))
+log_indexes = st.integers(1, 2**56 - 1)  # the first byte of an index is 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=st.data())
+def test_legal_names_never_alias(family: str, data: st.DataObject) -> None:
+    make, parts = FAMILIES[family]
+    one, other = data.draw(st.tuples(*parts)), data.draw(st.tuples(*parts))
+
+    assert (make(*one) == make(*other)) == (one == other)
+
+
+@given(u64, job_ids, u64, job_ids)
+def test_due_keys_sort_by_moment_then_id(one_at: int, one: str, other_at: int, other: str) -> None:
+    assert (keys.due(one_at, one) < keys.due(other_at, other)) == ((one_at, one) < (other_at, other))
+
+
+@given(queue_names, priorities, u64, job_ids, priorities, u64, job_ids)
+def test_pending_keys_of_a_queue_sort_by_position_within_a_priority(
+    queue: str, one: Priority, one_at: int, one_id: str, other: Priority, other_at: int, other_id: str
+) -> None:
+    first, second = keys.pending(queue, one, one_at, one_id), keys.pending(queue, other, other_at, other_id)
+
+    if one == other:
+        assert (first < second) == ((one_at, one_id) < (other_at, other_id))
+    else:
+        assert not first.startswith(keys.pending_prefix(queue, other))
+
+
+@pytest.mark.parametrize("make", [keys.scheduled, keys.retrying])
+@given(queue=queue_names, one_at=u64, one=job_ids, other_at=u64, other=job_ids)
+def test_timed_keys_of_a_queue_sort_by_moment_then_id(
+    make, queue: str, one_at: int, one: str, other_at: int, other: str
+) -> None:
+    assert (make(queue, one_at, one) < make(queue, other_at, other)) == ((one_at, one) < (other_at, other))
+
+
+@given(job_ids, u32, u32)
+def test_errors_of_a_job_sort_by_claim_and_lie_in_its_range(job: str, one: int, other: int) -> None:
+    prefix = keys.job_errors(job)
+
+    assert (keys.job_error(job, one) < keys.job_error(job, other)) == (one < other)
+    assert prefix <= keys.job_error(job, one) < keys.prefix_end(prefix)
+
+
+@given(queue_names, priorities, u64, job_ids)
+def test_the_parts_of_a_pending_key_are_read_back(queue: str, priority: Priority, position: int, job: str) -> None:
+    prefix = keys.pending_prefix(queue, priority)
+
+    key = keys.pending(queue, priority, position, job)
+
+    assert keys.pending_position(key, len(prefix)) == (position, job)
+    assert prefix <= key < keys.prefix_end(prefix)
+
+
+@given(queue_names, job_ids, u64, u64)
+def test_the_parts_of_an_active_pair_are_read_back(queue: str, job: str, ends_at: int, claim: int) -> None:
+    assert keys.active_job_id(keys.active(queue, job)) == job
+    assert keys.unpack_lease(keys.pack_lease(ends_at, claim)) == (ends_at, claim)
+
+
+@given(u64, job_ids)
+def test_the_parts_of_a_due_key_are_read_back(due_at: int, job: str) -> None:
+    assert keys.due_parts(keys.due(due_at, job)) == (due_at, job)
+    assert keys.due_floor(due_at) <= keys.due(due_at, job)
+
+
+@given(log_indexes)
+def test_the_index_of_a_log_key_is_read_back(index: int) -> None:
+    assert keys.log_index(keys.log_entry(index)) == index
+
+
+def test_no_family_lies_in_the_range_of_another() -> None:
+    for one, other in combinations(keys.STATE_PREFIXES, 2):
+        ranges = sorted([(one, keys.prefix_end(one)), (other, keys.prefix_end(other))])
+        assert ranges[0][1] <= ranges[1][0]
+
+
+@given(any_key)
+def test_every_key_of_the_state_lies_in_exactly_one_family(key: bytes) -> None:
+    assert sum(prefix <= key < keys.prefix_end(prefix) for prefix in keys.STATE_PREFIXES) == 1
+
+
+def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
+    samples = {
+        keys.job("x"),
+        keys.job_error("x", 1),
+        keys.pending("q", Priority.HIGH, 1, "x"),
+        keys.pending("q", Priority.NORMAL, 1, "x"),
+        keys.active("q", "x"),
+        keys.scheduled("q", 1, "x"),
+        keys.retrying("q", 1, "x"),
+        keys.due(1, "x"),
+        keys.queue("q"),
+        keys.worker("w"),
+    }
+
+    assert {sample[: sample.index(b"|") + 1] for sample in samples} == set(keys.STATE_PREFIXES)
+
+
+@given(queue_names, u64, job_ids, log_indexes)
+def test_retrying_jobs_and_the_raft_log_share_a_prefix_without_meeting(
+    queue: str, due_at: int, job: str, index: int
+) -> None:
+    first_of_queues, key = b"r|0", keys.retrying(queue, due_at, job)
+
+    assert keys.log_entry(index) < first_of_queues <= key
+
+
+@given(log_indexes, any_key)
+def test_what_a_replica_keeps_for_itself_is_no_state(index: int, key: bytes) -> None:
+    own = {keys.APPLIED, keys.LOG_META, keys.IDENTITY, keys.HARD_STATE, keys.MEMBERSHIP, keys.INCARNATION}
+    own |= {keys.FEED_FLOOR, keys.feed_record(index), keys.log_entry(index)}
+
+    assert key not in own
+    assert len(own) == 9
+
+
+@given(st.binary(max_size=20), st.binary(max_size=20))
+def test_after_a_key_comes_nothing_smaller_than_its_successor(key: bytes, other: bytes) -> None:
+    assert key < keys.after(key)
+    assert not key < other < keys.after(key)
+
+
+@given(st.binary(min_size=1, max_size=10).filter(lambda prefix: prefix[-1] < 255), st.binary(max_size=10))
+def test_the_end_of_a_prefix_lies_after_all_that_begin_with_it(prefix: bytes, rest: bytes) -> None:
+    assert prefix <= prefix + rest < keys.prefix_end(prefix)
+    assert (prefix <= rest < keys.prefix_end(prefix)) == rest.startswith(prefix)
+
+
+def test_a_queue_whose_name_begins_another_has_a_range_of_its_own() -> None:
+    prefix = keys.pending_prefix("mail", Priority.NORMAL)
+
+    stranger = keys.pending("mail.slow", Priority.NORMAL, 1, job_id(1))
+
+    assert not prefix <= stranger < keys.prefix_end(prefix)

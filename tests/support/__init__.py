@@ -1,0 +1,1 @@
+"""Builders, fakes and models: the only shared helpers of the tests."""

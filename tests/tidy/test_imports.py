@@ -1,0 +1,118 @@
+"""Who may import whom."""
+
+import ast
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tidy.house import Module, Rule, caught, imports, is_under, violations
+
+OURS = ("corvo", "shards", "gateway", "tests", "chaos", "benchmarks")
+
+
+def core_imports_only_the_core(module: Module) -> Iterator[str]:
+    if not module.is_core:
+        return
+    for node, name in imports(module):
+        if is_under(name, "shards", "gateway", "corvo.cli", "corvo.client", "corvo.node"):
+            yield f"{module.at(node)} imports {name}: the core knows nobody above it; hand in what it needs"
+
+
+def core_leans_on_msgspec_only(module: Module) -> Iterator[str]:
+    if not module.is_core:
+        return
+    for node, name in imports(module):
+        top = name.split(".")[0]
+        if top not in sys.stdlib_module_names and top not in ("msgspec", "corvo", "shards", "gateway"):
+            yield f"{module.at(node)} imports {top}: the core may use msgspec and the standard library only"
+
+
+def shards_and_gateway_never_meet(module: Module) -> Iterator[str]:
+    for one, other in (("shards", "gateway"), ("gateway", "shards")):
+        if module.path.startswith(f"{one}/"):
+            for node, name in imports(module):
+                if is_under(name, other):
+                    yield f"{module.at(node)} imports {name}: {one} and {other} speak over the wire (corvo/wire.py)"
+
+
+def nobody_imports_tests_or_tools(module: Module) -> Iterator[str]:
+    for node, name in imports(module):
+        if is_under(name, "tests", "chaos", "benchmarks"):
+            yield f"{module.at(node)} imports {name}: the product does not know its tests"
+
+
+def only_leaves_import_leaves(module: Module) -> Iterator[str]:
+    if module.path.startswith(("corvo/cli/", "corvo/client/")):
+        return
+    for node, name in imports(module):
+        if is_under(name, "corvo.cli", "corvo.client"):
+            yield f"{module.at(node)} imports {name}: only leaves import leaves; move what is shared to the core"
+
+
+def raft_imports_nothing_of_ours(module: Module) -> Iterator[str]:
+    if not module.path.startswith("shards/raft/"):
+        return
+    for node, name in imports(module):
+        top = name.split(".")[0]
+        if is_under(name, *OURS) and not is_under(name, "shards.raft"):
+            yield f"{module.at(node)} imports {name}: Raft knows nothing of jobs; pass bytes and numbers"
+        elif top not in sys.stdlib_module_names and top not in ("msgspec", *OURS):
+            yield f"{module.at(node)} imports {top}: Raft may use msgspec and the standard library only"
+
+
+def imports_stand_at_the_top(module: Module) -> Iterator[str]:
+    for function in ast.walk(module.tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom) and "# lazy:" not in module.line(node):
+                    yield f"{module.at(node)} imports inside a function: move it up, or say why with `# lazy: reason`"
+
+
+# Rule · where a breach would stand · a breach
+BREACHES = [
+    (core_imports_only_the_core, "corvo/engine.py", "import shards.replica"),
+    (core_imports_only_the_core, "corvo/engine.py", "from gateway import links"),
+    (core_imports_only_the_core, "corvo/ops/jobs/ack.py", "from corvo import client"),
+    (core_imports_only_the_core, "corvo/ops/jobs/ack.py", "from corvo.cli.main import main"),
+    (core_imports_only_the_core, "corvo/settings.py", "from corvo.node import take_lock"),
+    (core_imports_only_the_core, "corvo/settings.py", "from .node import take_lock"),
+    (core_imports_only_the_core, "corvo/ops/jobs/ack.py", "from ...client import calls"),
+    (core_leans_on_msgspec_only, "corvo/engine.py", "import structlog"),
+    (core_leans_on_msgspec_only, "corvo/engine.py", "from pydantic import BaseModel"),
+    (shards_and_gateway_never_meet, "shards/door.py", "from gateway.links import Links"),
+    (shards_and_gateway_never_meet, "gateway/links.py", "import shards"),
+    (nobody_imports_tests_or_tools, "corvo/engine.py", "from tests.support import model"),
+    (only_leaves_import_leaves, "gateway/app.py", "from corvo.client import calls"),
+    (raft_imports_nothing_of_ours, "shards/raft/core.py", "from corvo.errors import Corrupt"),
+    (raft_imports_nothing_of_ours, "shards/raft/core.py", "from shards.storage import Disk"),
+    (raft_imports_nothing_of_ours, "shards/raft/core.py", "from ..storage import Disk"),
+    (raft_imports_nothing_of_ours, "shards/raft/core.py", "import zmq"),
+    (imports_stand_at_the_top, "corvo/engine.py", "def f():\n    import json"),
+    (imports_stand_at_the_top, "corvo/engine.py", "class A:\n    async def f(self):\n        from json import loads"),
+]
+ALLOWED = [
+    (core_imports_only_the_core, "corvo/cli/serve.py", "from corvo.node import take_lock"),
+    (core_imports_only_the_core, "corvo/engine.py", "from corvo.ops.operation import Operation"),
+    (core_leans_on_msgspec_only, "corvo/engine.py", "import json, msgspec\nfrom corvo import ids"),
+    (core_leans_on_msgspec_only, "corvo/node.py", "import structlog"),
+    (only_leaves_import_leaves, "corvo/cli/top.py", "from corvo.client import calls"),
+    (raft_imports_nothing_of_ours, "shards/raft/core.py", "import msgspec, heapq\nfrom shards.raft.log import Log"),
+    (imports_stand_at_the_top, "corvo/cli/main.py", "def f():\n    import rich  # lazy: a third of the start-up time"),
+]
+RULES = sorted({rule for rule, _, _ in BREACHES}, key=lambda rule: rule.__name__)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_rule(rule: Rule) -> None:
+    assert violations(rule) == []
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), BREACHES)
+def test_a_breach_is_caught(rule: Rule, path: str, text: str) -> None:
+    assert caught(rule, path, text)
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), ALLOWED)
+def test_what_is_allowed_is_left_alone(rule: Rule, path: str, text: str) -> None:
+    assert caught(rule, path, text) == []
