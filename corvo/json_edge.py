@@ -60,6 +60,8 @@ def check_depth(body: bytes) -> None:
 
 def document(raw: msgspec.Raw, field: str, bytes_max: int = SMALL_JSON_BYTES_MAX) -> bytes:
     """An optional JSON document: `null` and absence are both none."""
+    if raw is EMPTY_RAW:
+        return b""
     text = bytes(raw)
     if text == b"null":
         return b""

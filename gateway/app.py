@@ -14,7 +14,7 @@ from corvo import ops, queries
 from corvo.errors import Refusal
 from corvo.json_edge import decode_body
 from corvo.ops.operation import Answer, Asking, Endpoint
-from gateway.http import Disconnected, Receive, Request, Response, Scope, Send, require_json
+from gateway.http import METHODS, Disconnected, Receive, Request, Response, Scope, Send, require_json
 from gateway.links import Shards
 from gateway.metrics import Metrics
 from gateway.routes import API, Routes
@@ -67,8 +67,7 @@ class Gateway:
                 raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
             if not request.path.startswith(API):
                 route = "page"
-                response.status = 200
-                await self._pages(scope, receive, send)
+                await self._pages(scope, receive, response.relay)
                 return
             body = await request.body()
             match = self._routes.find(request.method, request.path)
@@ -89,7 +88,8 @@ class Gateway:
                 await response.refusal(Refusal("INTERNAL_ERROR", "the gateway failed; its log says why"))
         finally:
             metrics.in_flight -= 1
-            metrics.observe(request.method, route, response.status, request.started)
+            method = request.method if request.method in METHODS else "other"  # a label that clients cannot grow
+            metrics.observe(method, route, response.status, request.started)
 
     def _body(self, endpoint: Endpoint, request: Request, body: bytes) -> Any:
         if endpoint.body is None:

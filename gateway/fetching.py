@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from corvo.errors import Refusal
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
 from corvo.sharding import shard_of_queue
@@ -67,7 +68,12 @@ class Fetching:
                 wait_ms=0,
                 claim_id=fetch.claim_id + number,
             )
-            claimed += await self._shards.ask(shard, part)
+            try:
+                claimed += await self._shards.ask(shard, part)
+            except Refusal:
+                if not claimed:
+                    raise
+                break  # what the others gave is claimed already: handed out, it is not lost until its leases end
             if len(claimed) >= fetch.count:
                 break
         fetch.claim_id += len(runs)

@@ -91,6 +91,7 @@ class ShardLink:
             pending.future.set_result([])
 
     def close(self) -> None:
+        self.is_up = False  # a flush that is due finds nothing to do
         self._sweeper.cancel()
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_reader(self._monitor.fileno())

@@ -1,5 +1,6 @@
 """How the node is doing: what each shard says about itself, and the routes that show it."""
 
+from bisect import bisect_left
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,12 +21,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
     def observe(self, value: float) -> None:
         self.total += value
-        counts = self.counts
-        for number, bound in enumerate(self.bounds):
-            if value <= bound:
-                counts[number] += 1
-                return
-        counts[-1] += 1
+        self.counts[bisect_left(self.bounds, value)] += 1
 
 
 class ShardStatus(msgspec.Struct, array_like=True):
