@@ -21,10 +21,16 @@ def shard_of_queue(queue: str, shard_count: int) -> int:
     return fnv32a(queue) % shard_count
 
 
+def find_shard_of_job(job_id: str, shard_count: int) -> int | None:
+    """The shard that minted the job, read from its id; None for an id that no shard can have minted."""
+    if not JOB_ID.fullmatch(job_id):
+        return None
+    shard = int(job_id[1:3])
+    return shard if shard < shard_count else None
+
+
 def shard_of_job(job_id: str, shard_count: int) -> int:
-    """The shard that minted the job, read from its id. An id that no shard can have minted is refused as unknown."""
-    if JOB_ID.fullmatch(job_id):
-        shard = int(job_id[1:3])
-        if shard < shard_count:
-            return shard
-    raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:64]!r}")
+    shard = find_shard_of_job(job_id, shard_count)
+    if shard is None:
+        raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:64]!r}")
+    return shard

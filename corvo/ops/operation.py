@@ -5,7 +5,7 @@ the same file, stand the endpoints that ask for it: each knows its route, its bo
 body into operations for shards and the shards' results into one answer. All of it is pure; the gateway does the I/O.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -73,22 +73,21 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # of the journey or answer that serves it where there is no plan; metric label
 
 
-def spread(items: Sequence[T], shard_of: Callable[[T], int]) -> dict[int, list[int]]:
-    """Item numbers grouped by shard, each group in the order of the request."""
+def spread(items: Sequence[T], shard_of: Callable[[T], int | None]) -> dict[int, list[int]]:
+    """Item numbers grouped by shard, each group in the order of the request; an item of no shard is in none."""
     groups: dict[int, list[int]] = {}
     for number, item in enumerate(items):
-        groups.setdefault(shard_of(item), []).append(number)
+        shard = shard_of(item)
+        if shard is not None:
+            groups.setdefault(shard, []).append(number)
     return groups
 
 
-def gather(count: int, groups: dict[int, list[int]], results: list[list[Any]]) -> list[Any]:
-    """The reverse of `spread`: results of all shards back in the order of the request."""
-    gathered: list[Any] = [None] * count
+def gather(unasked: list[Any], groups: dict[int, list[int]], results: list[list[Any]]) -> list[Any]:
+    """The reverse of `spread`: results of all shards back in the order of the request. `unasked` holds, item by item,
+    what stands where no shard was asked."""
+    gathered = list(unasked)
     for numbers, group in zip(groups.values(), results, strict=True):
         for number, result in zip(numbers, group, strict=True):
             gathered[number] = result
     return gathered
-
-
-def is_unique(values: Sequence[Hashable]) -> bool:
-    return len(set(values)) == len(values)

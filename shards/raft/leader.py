@@ -217,7 +217,7 @@ class Leader:
             raise MembershipRefused(str(impossible)) from None
         for step in change.steps:
             peer = self.replication.progress.get(step.replica)
-            if step.kind is ChangeKind.PROMOTE and (peer is None or not peer.caught_up):
+            if step.kind is ChangeKind.PROMOTE and not (peer and self.replication.is_caught_up(peer)):
                 raise MembershipRefused(f"{step.replica} has not caught up")
         return self._append(EntryKind.MEMBERSHIP, encode_membership(following))
 

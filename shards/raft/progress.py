@@ -72,7 +72,7 @@ class Progress:
         self.heard_at_ns = now_ns
         self.round = 0  # highest read round it confirmed
         self.is_learner = False
-        self.catch_up_target = 0
+        self.catch_up_target = next_index - 1
         self.catch_up_since_ns = now_ns
         self.caught_up = False
 
@@ -153,10 +153,15 @@ class Progress:
             self.heard_at_ns = now_ns
 
     def measure_catch_up(self, last_index: int, now_ns: int, round_ns_max: int) -> None:
-        """Rounds of thesis 4.2.1: caught up when a round, the log as it stood at its start, was short."""
-        if self.match < self.catch_up_target:
+        """Rounds of thesis 4.2.1: a round brings over the log as it stood at the round's start, and must be short."""
+        is_late = now_ns - self.catch_up_since_ns >= round_ns_max
+        if self.match >= last_index:
+            self.caught_up = True  # nothing is missing, however long it took
+        elif self.match >= self.catch_up_target:
+            self.caught_up = not is_late
+        else:
+            self.caught_up = self.caught_up and not is_late
             return
-        self.caught_up = now_ns - self.catch_up_since_ns < round_ns_max and self.mode is Mode.REPLICATE
         self.catch_up_target = last_index
         self.catch_up_since_ns = now_ns
 

@@ -178,6 +178,9 @@ class Replication:
     def is_live(self, peer: Progress) -> bool:
         return peer.heard or self.raft.now_ns - peer.heard_at_ns < self.raft.options.election_ns
 
+    def is_caught_up(self, peer: Progress) -> bool:
+        return peer.caught_up and peer.mode is Mode.REPLICATE and self.is_live(peer)
+
     def slowest_live_match(self) -> int:
         """What every replica that answers has; the log before it is needed only by the dead."""
         if not self.peers:
@@ -202,7 +205,7 @@ class Replication:
                 next=peer.next,
                 mode=peer.mode.value,
                 is_learner=peer.is_learner,
-                is_caught_up=peer.caught_up,
+                is_caught_up=self.is_caught_up(peer),
                 inflight_messages=len(peer.inflight),
                 silent_ns=0 if peer is self.own else self.raft.now_ns - peer.heard_at_ns,
             )

@@ -49,8 +49,11 @@ class ModelJob:
 
     @property
     def remaining(self) -> int:
+        return self.remaining_after(self.attempt)
+
+    def remaining_after(self, attempt: int) -> int:
         allowed = 1 if self.max_retries < 1 else self.max_retries
-        return 0 if self.attempt >= allowed else allowed - self.attempt
+        return 0 if attempt >= allowed else allowed - attempt
 
     def delay_ms(self) -> int:
         delay = {
@@ -145,7 +148,6 @@ class Model:
             job.attempt += 1
             job.token += 1
             job.claim = fetch.claim_id
-            job.ended_by = 0
             job.worker = fetch.worker_id
             job.lease_ms = fetch.lease_ms
             job.lease_end = self.now + fetch.lease_ms * MS
@@ -177,19 +179,20 @@ class Model:
         job.errors = [*job.errors, (job.token, error)][-self.errors_kept :]
 
     def _fail(self, ask: int, job_id: str, token: int, error: str) -> tuple[str, int, int] | str:
+        job = self.jobs.get(job_id)
+        if job is not None and job.ended_by == ask:  # the same request once more, whoever holds the job by now
+            remaining = job.remaining_after(job.attempt - 1 if job.state == "active" else job.attempt)
+            return ("retrying", remaining, job.due) if remaining else ("dead", 0, 0)
         job = self._held(job_id, token)
-        if job is not None:
-            self._end_attempt(job, error)
-            job.ended_by = ask
-            if job.remaining:
-                job.state, job.due = "retrying", self.now + job.delay_ms() * MS
-            else:
-                job.state = "dead"
-        else:
-            job = self.jobs.get(job_id)
-            if job is None or job.ended_by != ask:
-                return self._refusal(job_id, token)
-        return ("retrying", job.remaining, job.due) if job.remaining else ("dead", 0, 0)
+        if job is None:
+            return self._refusal(job_id, token)
+        self._end_attempt(job, error)
+        job.ended_by = ask
+        if not job.remaining:
+            job.state = "dead"
+            return ("dead", 0, 0)
+        job.state, job.due = "retrying", self.now + job.delay_ms() * MS
+        return ("retrying", job.remaining, job.due)
 
     def _beat(self, job_id: str, token: int, progress: bytes, checkpoint: bytes) -> str:
         job = self._held(job_id, token)
@@ -227,6 +230,7 @@ class Model:
         over = sorted(over, key=lambda job: (job.lease_end, job.id))[: self.upkeep_jobs]
         for job in over:
             self._end_attempt(job, f"lease of worker {job.worker} expired")
+            job.ended_by = 0
             if job.remaining:
                 self._file(job)
             else:

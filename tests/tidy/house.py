@@ -52,10 +52,21 @@ def caught(rule: Rule, path: str, text: str) -> list[str]:
     return list(rule(_module(path, text)))
 
 
-def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
+@cache
+def walk(module: Module) -> tuple[ast.AST, ...]:
+    """Every node of the module, walked once for all rules."""
+    return tuple(ast.walk(module.tree))
+
+
+@cache
+def imports(module: Module) -> tuple[tuple[ast.AST, str], ...]:
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Every imported module by its full name; `from a import b` counts as `a.b` and relative ones as written out."""
     package = module.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").split(".")
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield node, name.name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from corvo.errors import STATUS
-from tests.tidy.house import Module, Rule, caught, dotted, modules, violations
+from tests.tidy.house import Module, Rule, caught, dotted, modules, violations, walk
 
 # The only files that may catch everything: each ends something or passes it on. Path → how often. Edit with care.
 BROAD_EXCEPT_ALLOWED: dict[str, int] = {
@@ -21,7 +21,7 @@ _BARE_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[[a-z])")
 
 def broad_handlers(module: Module) -> list[ast.AST]:
     broad: list[ast.AST] = []
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.ExceptHandler):
             caught_types = [] if node.type is None else [dotted(leaf) for leaf in ast.walk(node.type)]
             if node.type is None or {"Exception", "BaseException"} & set(caught_types):
@@ -47,7 +47,7 @@ def ignored_types_say_which(module: Module) -> Iterator[str]:
 
 
 def refusals_are_in_the_table(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if not isinstance(node, ast.Call):
             continue
         called = dotted(node.func).split(".")[-1]

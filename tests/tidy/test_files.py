@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corvo import ops, queries
-from tests.tidy.house import ROOT, Module, caught, dotted, modules, violations
+from tests.tidy.house import ROOT, Module, caught, dotted, modules, violations, walk
 
 FOLDERS = {"corvo", "shards", "gateway", "tests", "chaos", "k8s", "benchmarks", "docs"}
 MADE_BY_TOOLS = re.compile(r"\..*|data|build|dist|__pycache__|.*\.egg-info")
@@ -76,7 +76,7 @@ def unregistered(module: Module, registered: set[str], endpoint_names: set[str])
         for name in asks_of(module)
         if name not in registered
     ]
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.Call) and dotted(node.func) == "Endpoint":
             names = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
             if any(isinstance(name, ast.Constant) and name.value not in endpoint_names for name in names):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tidy.house import Module, Rule, caught, imports, is_under, violations
+from tests.tidy.house import Module, Rule, caught, imports, is_under, violations, walk
 
 OURS = ("corvo", "shards", "gateway", "tests", "chaos", "benchmarks")
 
@@ -62,7 +62,7 @@ def raft_imports_nothing_of_ours(module: Module) -> Iterator[str]:
 
 
 def imports_stand_at_the_top(module: Module) -> Iterator[str]:
-    for function in ast.walk(module.tree):
+    for function in walk(module):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             for node in ast.walk(function):
                 if isinstance(node, ast.Import | ast.ImportFrom) and "# lazy:" not in module.line(node):

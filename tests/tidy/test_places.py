@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tidy.house import Module, Rule, caught, docstrings, dotted, modules, violations
+from tests.tidy.house import Module, Rule, caught, docstrings, dotted, modules, violations, walk
 
 STATE_WRITER = "corvo/state/effects.py"
 KEY_WRITER = "corvo/state/keys.py"
@@ -24,7 +24,7 @@ def only_the_door_gives_a_job_its_state(module: Module) -> Iterator[str]:
     if module.path == STATE_WRITER:
         return
     remedy = "only corvo/state/effects.py moves a job: call change(tables, job, verb)"
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         targets: list[ast.AST] = []
         if isinstance(node, ast.Assign):
             targets = [leaf for target in node.targets for leaf in ast.walk(target)]
@@ -51,7 +51,7 @@ def _is_job(module: Module, owner: ast.AST) -> bool:
 def only_keys_knows_the_bytes_of_keys(module: Module) -> Iterator[str]:
     if module.path == KEY_WRITER:
         return
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, bytes) and _KEY_BYTES.match(node.value):
             yield f"{module.at(node)} writes the key bytes {node.value!r}: name them in corvo/state/keys.py"
 
@@ -60,7 +60,7 @@ def sql_lives_beside_the_read_database(module: Module) -> Iterator[str]:
     if module.path.startswith(SQL_FOLDERS):
         return
     documentation = docstrings(module.tree)
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             match = _SQL.search(node.value)
             if match:

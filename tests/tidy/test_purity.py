@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tidy.house import Module, Rule, caught, dotted, imports, is_under, violations
+from tests.tidy.house import Module, Rule, caught, dotted, imports, is_under, violations, walk
 
 # Module → what to do instead.
 BANNED_MODULES = {
@@ -41,7 +41,7 @@ def core_is_pure(module: Module) -> Iterator[str]:
                 yield f"{module.at(node)} imports {banned}: {remedy}"
         if name in ("os.environ", "os.getenv", "os.urandom"):
             yield f"{module.at(node)} imports {name}: the environment is handed to corvo.settings.load"
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.Call):
             called = dotted(node.func)
             for banned, remedy in BANNED_CALLS.items():
@@ -57,7 +57,7 @@ def shards_are_synchronous(module: Module) -> Iterator[str]:
     for node, name in imports(module):
         if is_under(name, "asyncio", "uvloop", "zmq.asyncio"):
             yield f"{module.at(node)} imports {name}: a shard is one synchronous loop (shards/loop.py)"
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         if isinstance(node, ast.AsyncFunctionDef | ast.Await):
             yield f"{module.at(node)} is async: a shard is one synchronous loop (shards/loop.py)"
 
@@ -69,7 +69,7 @@ def raft_reads_no_clock_and_rolls_no_dice(module: Module) -> Iterator[str]:
         for banned in ("time", "secrets", "uuid", "socket", "os", "threading"):
             if is_under(name, banned):
                 yield f"{module.at(node)} imports {banned}: Raft is handed its time and its randomness"
-    for node in ast.walk(module.tree):
+    for node in walk(module):
         # `random.Random` as a type is how randomness is handed in; the module's own functions are a hidden dice.
         if isinstance(node, ast.Attribute) and dotted(node).startswith("random.") and dotted(node) != "random.Random":
             yield f"{module.at(node)} uses {dotted(node)}: Raft is handed its randomness, as a random.Random"

@@ -25,7 +25,7 @@ from corvo.ops.operation import (
     gather,
     spread,
 )
-from corvo.sharding import shard_of_job
+from corvo.sharding import find_shard_of_job, shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
 
@@ -122,12 +122,13 @@ def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
 
 
 def _plan_batch(asking: Asking, body: AckBatchBody) -> Plan:
-    groups = spread(body.acks, lambda ack: shard_of_job(ack.job_id, asking.shard_count))
+    groups = spread(body.acks, lambda ack: find_shard_of_job(ack.job_id, asking.shard_count))
     ask_id = asking.mint.claim_id()
     items = [ack_item(ack.job_id, ack, f"acks[{number}].") for number, ack in enumerate(body.acks)]
 
     def conclude(results: list[Any]) -> Answer:
-        outcomes = gather(len(items), groups, results)
+        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
+        outcomes = gather(strangers, groups, results)
         answers = [ack_outcome(outcome) for outcome in outcomes]
         return Answer(200, AckedBatch(outcomes.count(None), answers))
 

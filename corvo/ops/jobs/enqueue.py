@@ -15,7 +15,7 @@ from corvo.json_edge import document, no_document, object_document
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
 from corvo.moments import parse_duration, parse_rfc3339
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, spread
 from corvo.retry import BACKOFF_NAMES, Backoff
 from corvo.sharding import shard_of_queue
 from corvo.state.effects import bear
@@ -176,7 +176,6 @@ def _plan_batch(asking: Asking, body: EnqueueBatchBody) -> Plan:
     }
 
     def conclude(results: list[Any]) -> Answer:
-        gather(len(new), groups, results)
         return Answer(201, EnqueuedBatch([new[number].id for number in range(len(new))]))
 
     calls = [(shard, Enqueue([new[number] for number in numbers])) for shard, numbers in groups.items()]

@@ -26,7 +26,7 @@ from corvo.ops.operation import (
     spread,
 )
 from corvo.retry import attempts_remaining, delay_ms
-from corvo.sharding import shard_of_job
+from corvo.sharding import find_shard_of_job, shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
 
@@ -91,12 +91,13 @@ class Fail(Operation, tag=4):
     def _fail(self, tables: Tables, item: FailItem) -> Failure | Refused:
         job = tables.find_job(item.job_id)
         if job is not None:
+            if job.settled_id == self.ask_id:
+                # Asked before whose the lease is: without a token it would now speak for the next worker's claim.
+                return _failure(job, job.attempt - 1 if job.state == State.ACTIVE else job.attempt)
             if holds(job, item.lease_token):
                 job.settled_id = self.ask_id
                 fail_attempt(tables, job, item.error, item.backtrace)
-                return _failure(job)
-            if job.settled_id == self.ask_id:
-                return _failure(job)
+                return _failure(job, job.attempt)
         return lost(job, item.job_id, item.lease_token)
 
 
@@ -117,8 +118,8 @@ def record_failure(tables: Tables, job: Job, error: str, backtrace: str) -> None
     tables.add_error(JobError(job.id, job.lease_token, job.attempt, error, backtrace, tables.now))
 
 
-def _failure(job: Job) -> Failure:
-    remaining = attempts_remaining(job.max_retries, job.attempt)
+def _failure(job: Job, failed_attempt: int) -> Failure:
+    remaining = attempts_remaining(job.max_retries, failed_attempt)
     if remaining:
         return Failure(State.RETRYING, remaining, job.due_at)
     return Failure(State.DEAD, 0, 0)
@@ -152,12 +153,13 @@ def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
 
 
 def _plan_batch(asking: Asking, body: FailBatchBody) -> Plan:
-    groups = spread(body.fails, lambda fail: shard_of_job(fail.job_id, asking.shard_count))
+    groups = spread(body.fails, lambda fail: find_shard_of_job(fail.job_id, asking.shard_count))
     ask_id = asking.mint.claim_id()
     items = [fail_item(fail.job_id, fail) for fail in body.fails]
 
     def conclude(results: list[Any]) -> Answer:
-        outcomes = gather(len(items), groups, results)
+        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
+        outcomes = gather(strangers, groups, results)
         answers = [fail_outcome(outcome) for outcome in outcomes]
         return Answer(200, FailedBatch(sum(answer.code is None for answer in answers), answers))
 

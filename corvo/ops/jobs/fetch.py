@@ -117,7 +117,6 @@ class Fetch(Operation, tag=2):
                 job.attempt += 1
                 job.lease_token += 1
                 job.claim_id = self.claim_id
-                job.settled_id = 0
                 job.lease_ms = self.lease_ms
                 job.lease_expires_at = now + self.lease_ms * 1_000_000
                 job.started_at = now

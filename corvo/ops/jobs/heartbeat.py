@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refusal
 from corvo.job import Worker
 from corvo.json_edge import no_document, object_document
 from corvo.lifecycle import State
@@ -19,7 +18,7 @@ from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
-from corvo.sharding import shard_of_job
+from corvo.sharding import find_shard_of_job
 from corvo.state.effects import renew
 from corvo.state.tables import Tables
 
@@ -69,8 +68,7 @@ def _beat(tables: Tables, beat: Beat) -> Pulse:
     if job is None or not holds(job, beat.lease_token):
         if job is not None and job.state == State.CANCELLED and beat.lease_token in (0, job.lease_token):
             return Pulse.CANCEL
-        # Without a token the client knows only `ok` and `cancel`: stopping is what it must do.
-        return Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL
+        return unknown_pulse(beat)
     if beat.progress:
         job.progress = beat.progress
     if beat.checkpoint:
@@ -80,6 +78,11 @@ def _beat(tables: Tables, beat: Beat) -> Pulse:
     if worker is not None and tables.now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS:
         tables.put_worker(Worker(worker.id, worker.hostname, worker.queues, worker.started_at, tables.now))
     return Pulse.OK
+
+
+def unknown_pulse(beat: Beat) -> Pulse:
+    """For a job that is not the caller's. Without a token it knows only `ok` and `cancel`, and must stop."""
+    return Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL
 
 
 def pulse_status(pulse: Pulse) -> HeartbeatStatus:
@@ -96,22 +99,13 @@ def new_beat(job_id: str, body: HeartbeatJob) -> Beat:
 
 
 def _plan(asking: Asking, body: HeartbeatBody) -> Plan:
-    beats: list[Beat] = []
-    strangers: list[tuple[str, Pulse]] = []  # ids that no shard can have minted: answered like unknown jobs
-    for job_id, job in body.jobs.items():
-        beat = new_beat(job_id, job)
-        try:
-            shard_of_job(job_id, asking.shard_count)
-        except Refusal:
-            strangers.append((job_id, Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL))
-        else:
-            beats.append(beat)
-    groups = spread(beats, lambda beat: shard_of_job(beat.job_id, asking.shard_count))
+    beats = [new_beat(job_id, job) for job_id, job in body.jobs.items()]
+    groups = spread(beats, lambda beat: find_shard_of_job(beat.job_id, asking.shard_count))
 
     def conclude(results: list[Any]) -> Answer:
-        pulses = dict(zip((beat.job_id for beat in beats), gather(len(beats), groups, results), strict=True))
-        pulses.update(strangers)
-        return Answer(200, HeartbeatAnswer({job_id: pulse_status(pulses[job_id]) for job_id in body.jobs}))
+        pulses = gather([unknown_pulse(beat) for beat in beats], groups, results)
+        statuses = {beat.job_id: pulse_status(pulse) for beat, pulse in zip(beats, pulses, strict=True)}
+        return Answer(200, HeartbeatAnswer(statuses))
 
     calls = [(shard, Heartbeat([beats[number] for number in numbers])) for shard, numbers in groups.items()]
     return Plan([*calls], conclude)

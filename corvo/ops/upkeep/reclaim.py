@@ -22,6 +22,7 @@ class Reclaim(Operation, tag=101):
         over = tables.leases.over(tables.now, UPKEEP_JOBS_PER_ENTRY)
         for job_id in over:
             job = tables.require_job(job_id)
+            job.settled_id = 0  # no request ended this claim
             record_failure(tables, job, f"lease of worker {job.worker_id} expired", "")
             if attempts_remaining(job.max_retries, job.attempt):
                 change(tables, job, Verb.RECLAIM)

@@ -87,6 +87,15 @@ def test_no_more_jobs_are_claimed_than_asked_for() -> None:
     machine.check()
 
 
+def test_the_cursor_moves_past_what_was_claimed_so_that_no_refill_wades_through_tombstones() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3))
+
+    machine.apply(fetch(count=2))
+
+    assert machine.queue().cursors == [0, 0, machine.job(2).position]
+
+
 def test_a_cancelled_job_is_skipped() -> None:
     machine = Machine()
     machine.apply(enqueue(1, 2, 3))
@@ -144,7 +153,7 @@ def test_a_repeated_fetch_that_never_arrived_claims_as_if_it_were_the_first() ->
     assert claimed(machine, claim=77, is_repeated=True) == [job_id(1)]
 
 
-def test_a_claim_clears_who_settled_the_one_before() -> None:
+def test_a_claim_remembers_who_settled_the_one_before_so_that_its_repetition_is_known() -> None:
     machine = Machine()
     machine.apply(enqueue(1, max_retries=5, base_delay_ms=0), fetch(), fail(1, ask=9))
     assert machine.job(1).settled_id == 9
@@ -152,7 +161,7 @@ def test_a_claim_clears_who_settled_the_one_before() -> None:
     from_retry = machine.apply(promote(), fetch(claim=2))[1]
 
     assert [claim.lease_token for claim in from_retry] == [2]
-    assert machine.job(1).settled_id == 0
+    assert machine.job(1).settled_id == 9
 
 
 def test_a_worker_is_known_from_its_first_claim() -> None:
