@@ -14,6 +14,7 @@ JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
 QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
 JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out
+CLAIMED_BYTES_MAX = 8 * 1024 * 1024  # payloads in one fetch; with more waiting, the rest is for the next one
 FETCH_COUNT_MAX = 512  # the original's bound, which its clients know
 HEARTBEAT_JOBS_MAX = 1000
 

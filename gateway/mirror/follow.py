@@ -66,6 +66,7 @@ class Course(msgspec.Struct):
     caught_up_at: int = 0
     ask_at: float = 0.0  # not before
     rows_total: int = 0
+    records_max: int = ROWS_PER_TRANSACTION  # in one answer; less after the line dropped under a question
     presence: bytes = b""  # as last written, to write it only when it changes
 
 
@@ -86,7 +87,10 @@ class Follower:
     def run(self, stop: Callable[[], bool], stop_fd: int) -> None:
         """Until `stop_fd` becomes readable and `stop` agrees. What has arrived by then is committed."""
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._courses = [Course(shard, ShardLink(context, address)) for shard, address in enumerate(self._addresses)]
+        self._courses = [
+            Course(shard, ShardLink(context, address), records_max=self._pace.records_max)
+            for shard, address in enumerate(self._addresses)
+        ]
         poller = zmq.Poller()
         poller.register(stop_fd, zmq.POLLIN)
         for course in self._courses:
@@ -162,14 +166,19 @@ class Follower:
         now = time.monotonic()
         turns: list[Turn] = []
         for course in self._courses:
+            was_asking = course.link.is_asking
             if course.link.notice():
+                if was_asking:  # perhaps over an answer too big for a frame, and the same question would get it again
+                    course.records_max = max(1, course.records_max // 2)
                 course.is_following, course.presence, course.ask_at = False, b"", 0.0
                 self._db.fall_behind(course.shard)
             answer = course.link.receive()
             if isinstance(answer, Batch):
                 turns += self._take_batch(course, answer, now)
+                self._widen(course)
             elif isinstance(answer, Piece):
                 turns.append(self._take_piece(course, answer))
+                self._widen(course)
             elif isinstance(answer, Refusal):
                 log.warning("a shard refused the mirror", shard=course.shard, code=answer.code)
                 course.ask_at = now + max(answer.retry_after_ms, RETRY_MS) / 1000
@@ -185,7 +194,7 @@ class Follower:
             _begin_scan(course)
             return []
         size = sum(len(value) for _, value in batch.records if value is not None)
-        course.is_following = len(batch.records) < self._pace.records_max and size < WHOLE_BATCH_BYTES_MAX
+        course.is_following = len(batch.records) < course.records_max and size < WHOLE_BATCH_BYTES_MAX
         presence = _encode(batch.presence)
         is_present_as_before = presence == course.presence
         course.presence = presence
@@ -219,6 +228,10 @@ class Follower:
             turn.cursor = _cursor(course)
         return turn
 
+    def _widen(self, course: Course) -> None:
+        """Back to the full number, slowly: each step too far costs a line."""
+        course.records_max = min(course.records_max + course.records_max // 4 + 1, self._pace.records_max)
+
     def _write(self, turns: list[Turn]) -> None:
         """Whole turns, as many in one transaction as stay within its bound."""
         first = count = 0
@@ -242,11 +255,11 @@ class Follower:
             if link.is_asking:
                 course.is_following = False  # parked without an answer: the shard may be stuck
             if course.is_scanning:
-                sent = link.ask(Scan(course.scan_start, self._pace.records_max), self._pace.answer_ms, now)
+                sent = link.ask(Scan(course.scan_start, course.records_max), self._pace.answer_ms, now)
             else:
                 # Before we know that we have everything, an answer is wanted even if it is empty.
                 wait_ms = self._pace.wait_ms if course.is_following else 0
-                query = Pull(course.after, wait_ms, self._pace.records_max)
+                query = Pull(course.after, wait_ms, course.records_max)
                 sent = link.ask(query, wait_ms + self._pace.answer_ms, now)
             if not sent:
                 course.ask_at = now + RETRY_MS / 1000
@@ -271,7 +284,8 @@ class Follower:
         """Once a second: say which shards have had nothing new, and look whether the file is still ours and sound."""
         now = time.time_ns()
         if not self._is_building:
-            if trust.inodes(self._path) != self._inodes:
+            inodes = trust.inodes(self._path)
+            if inodes != self._inodes or 0 in inodes:  # 0 on both sides: deleted before we had looked even once
                 raise sqlite3.DatabaseError("the file was deleted or replaced")
             if trust.is_suspected(self._path):
                 raise sqlite3.DatabaseError("a reader found it damaged")

@@ -8,6 +8,8 @@ is asked at once and not after a parked question's twenty seconds.
 Synchronous and not thread-safe: it belongs to the loop of `follow.py`, which polls `socket` and `events`.
 """
 
+import errno
+
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
@@ -33,6 +35,7 @@ class ShardLink:
         self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self.events = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         self.events.setsockopt(zmq.LINGER, 0)
+        self._address = address
         self.socket.connect(address)
         self.is_up = False
         self._asked: Query | None = None
@@ -90,7 +93,18 @@ class ShardLink:
             if not self.is_up:
                 has_dropped = True
             self._asked = None
+        if has_dropped and not self.is_up:
+            self._connect_anew()
         return has_dropped
+
+    def _connect_anew(self) -> None:
+        """libzmq comes back by itself from a peer that went away, but never from a frame over MAXMSGSIZE."""
+        try:
+            self.socket.disconnect(self._address)
+        except zmq.ZMQError as error:
+            if error.errno != errno.ENOENT:  # it has given the line up already
+                raise
+        self.socket.connect(self._address)
 
     def close(self) -> None:
         self.socket.disable_monitor()

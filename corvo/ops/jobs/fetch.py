@@ -14,6 +14,7 @@ from corvo.job import Job, Priority, Queue, QueueName, ShortText, Worker, Worker
 from corvo.json_edge import to_raw
 from corvo.lifecycle import Verb
 from corvo.limits import (
+    CLAIMED_BYTES_MAX,
     FETCH_COUNT_MAX,
     LEASE_MS_DEFAULT,
     LEASE_MS_MAX,
@@ -93,20 +94,22 @@ class Fetch(Operation, tag=2):
             if held:
                 return [_claimed(tables.require_job(job_id)) for job_id in held]
         claimed: list[Claimed] = []
+        room = CLAIMED_BYTES_MAX
         for name in self.queues:
             queue = tables.find_queue(name)
             if queue is not None and queue.counts[0]:
-                self._claim_from(tables, queue, claimed)
-                if len(claimed) >= self.count:
+                room = self._claim_from(tables, queue, claimed, room)
+                if len(claimed) >= self.count or room <= 0:
                     break
         if claimed:
             _see(tables, self)
         return claimed
 
-    def _claim_from(self, tables: Tables, queue: Queue, claimed: list[Claimed]) -> None:
+    def _claim_from(self, tables: Tables, queue: Queue, claimed: list[Claimed], room: int) -> int:
+        """Claims until there are enough or the answer is full; the bytes that still fit into it."""
         now = tables.now
         for priority in _BY_PRIORITY:
-            while len(claimed) < self.count:
+            while len(claimed) < self.count and room > 0:
                 first = tables.pending.pop(queue, priority)
                 if first is None:
                     break
@@ -125,6 +128,8 @@ class Fetch(Operation, tag=2):
                 queue.cursors[priority] = position
                 change(tables, job, Verb.CLAIM)
                 claimed.append(_claimed(job))
+                room -= len(job.payload) + len(job.checkpoint)
+        return room
 
 
 def _claimed(job: Job) -> Claimed:

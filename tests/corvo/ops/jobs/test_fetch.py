@@ -254,3 +254,12 @@ def test_a_lease_lasts_as_long_as_was_asked() -> None:
 
     assert machine.one(reclaim(), at=NOW + 1_001 * MS - 1) == 0
     assert machine.one(reclaim(), at=NOW + 1_001 * MS) == 1
+
+
+def test_an_answer_is_bounded_in_bytes_and_the_rest_stays_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corvo.ops.jobs.fetch.CLAIMED_BYTES_MAX", 100)
+    machine = Machine()
+    machine.apply(*(enqueue(number, payload=b'"' + b"x" * 58 + b'"') for number in range(1, 6)))
+
+    assert claimed(machine, count=5, claim=1) == [job_id(1), job_id(2)]
+    assert claimed(machine, count=5, claim=2) == [job_id(3), job_id(4)]

@@ -1,0 +1,50 @@
+from corvo.job import new_queue
+from corvo.lifecycle import State
+from corvo.moments import to_rfc3339
+from gateway.answers import queues
+from tests.support.builders import NOW, a_job
+
+
+def a_queue(name="mail", **counts):
+    queue = new_queue(name, NOW)
+    for state, count in counts.items():
+        queue.counts[State[state.upper()]] = count
+    return queue
+
+
+def test_queues_come_by_name_with_the_shards_counts(written, ask):
+    queue = a_queue("b", pending=1, active=2, completed=3, retrying=4, dead=5, cancelled=6, scheduled=7, held=8)
+    queue.enqueued, queue.failed = 36, 9
+    written.put(queue, a_queue("a"))
+
+    first, second = ask(queues.answer)
+
+    assert (first.name, first.pending, first.oldest_pending_at) == ("a", 0, None)
+    assert (second.name, second.created_at, second.paused) == ("b", to_rfc3339(NOW), False)
+    assert [second.pending, second.active, second.completed, second.retrying] == [1, 2, 3, 4]
+    assert [second.dead, second.cancelled, second.scheduled, second.held] == [5, 6, 7, 8]
+    assert [second.enqueued, second.failed] == [36, 9]
+
+
+def test_the_oldest_pending_job_is_that_of_the_queue_itself(written, ask):
+    written.put(
+        a_queue(pending=2),
+        a_queue("other", pending=1),
+        a_job(1, created_at=NOW + 5),
+        a_job(2, created_at=NOW + 3, priority=0),
+        a_job(3, created_at=NOW + 1, state=State.COMPLETED),
+        a_job(4, created_at=NOW + 2, queue="other"),
+    )
+
+    mail, _ = ask(queues.answer)
+
+    assert mail.oldest_pending_at == to_rfc3339(NOW + 3)
+
+
+def test_the_oldest_pending_job_is_found_by_an_index(written):
+    explain = f"EXPLAIN QUERY PLAN {queues._QUEUES.sql}"
+
+    plan = str(written.writer._connection.execute(explain, queues._QUEUES.parameters).fetchall())
+
+    assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_created (queue=? AND state=?)" in plan
+    assert "SCAN jobs" not in plan

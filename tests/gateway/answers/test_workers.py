@@ -1,0 +1,48 @@
+from corvo.job import Worker
+from corvo.lifecycle import State
+from corvo.moments import to_rfc3339
+from gateway.answers import workers
+from tests.support.builders import NOW, a_job
+
+
+def test_a_worker_known_to_several_shards_is_one_worker(written, ask):
+    written.put(Worker("w1", "old-host", ["a", "b"], NOW + 1, NOW + 10), shard=0)
+    written.put(Worker("w1", "new-host", ["b", "c"], NOW + 2, NOW + 20), shard=1)
+
+    (worker,) = ask(workers.answer)
+
+    assert (worker.hostname, worker.queues) == ("new-host", ["a", "b", "c"])
+    assert (worker.started_at, worker.last_heartbeat) == (to_rfc3339(NOW + 1), to_rfc3339(NOW + 20))
+    assert not worker.is_waiting
+
+
+def test_the_newest_worker_comes_first(written, ask):
+    written.put(
+        Worker("w1", "", [], NOW + 1, NOW + 9),
+        Worker("w2", "", [], NOW + 2, NOW + 3),
+        Worker("w0", "", [], NOW + 1, NOW),
+    )
+
+    assert [worker.id for worker in ask(workers.answer)] == ["w2", "w0", "w1"]
+
+
+def test_a_worker_that_only_waits_is_listed_as_waiting(written, ask):
+    written.put(Worker("w1", "h", ["a"], NOW, NOW), presence=[Worker("w1", "h", ["a"], NOW, NOW + 1)])
+    written.put(shard=1, presence=[Worker("w2", "h", ["b"], NOW - 1, NOW)])
+
+    first, second = ask(workers.answer)
+
+    assert (first.id, first.is_waiting, first.last_heartbeat) == ("w1", True, to_rfc3339(NOW + 1))
+    assert (second.id, second.is_waiting, second.queues) == ("w2", True, ["b"])
+
+
+def test_active_jobs_are_counted_per_worker(written, ask):
+    written.put(
+        Worker("w1", "", [], NOW, NOW),
+        Worker("w2", "", [], NOW - 1, NOW),
+        a_job(1, state=State.ACTIVE, worker_id="w1"),
+        a_job(2, state=State.ACTIVE, worker_id="w1"),
+        a_job(3, state=State.COMPLETED, worker_id="w2"),
+    )
+
+    assert [(worker.id, worker.active_jobs) for worker in ask(workers.answer)] == [("w1", 2), ("w2", 0)]
