@@ -5,6 +5,7 @@ bounded: past the bound a caller is told to come back, and when.
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
@@ -21,6 +22,7 @@ CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
 CALLS_PARKED_MAX = 100_000
 PULLS_PARKED_MAX = 16
 AWAIT_RECHECK_NS = 10_000_000
+BYTES_PER_MESSAGE = 8 * 1024 * 1024  # far below what a socket refuses, even with one large reply more
 _MS = 1_000_000
 
 _OVERLOADED = Refused("OVERLOADED", "this shard has as much waiting as it can hold; send the request again", 100)
@@ -59,9 +61,6 @@ class Door:
         if isinstance(ask, Fetch):
             self._admit_fetch(waiting, ask)
         elif isinstance(ask, Operation):
-            if isinstance(ask, Enqueue):
-                for job in ask.jobs:
-                    self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
             self._admit_operation(waiting)
         elif isinstance(ask, Await):
             self._admit_await(waiting, ask)
@@ -73,16 +72,25 @@ class Door:
     def _admit_operation(self, waiting: Waiting) -> None:
         if len(self.operations) >= CALLS_WAITING_MAX:
             self._turn_away(waiting)
-        else:
-            self.operations.append(waiting)
+            return
+        self.operations.append(waiting)
+        if isinstance(waiting.ask, Enqueue):
+            for job in waiting.ask.jobs:
+                self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
 
     def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
         waiting.wait_until_ns = waiting.arrived_ns + fetch.wait_ms * _MS
         # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
-        if fetch.is_repeated or any(queue in self._coming or self._tables.has_pending(queue) for queue in fetch.queues):
+        if fetch.is_repeated or any(self._may_claim(fetch, queue) for queue in fetch.queues):
             self._admit_operation(waiting)
         else:
             self.wait_or_answer(waiting, fetch)
+
+    def _may_claim(self, fetch: Fetch, queue: str) -> bool:
+        """Whether there is a job, or one is coming for which nobody stands in line already."""
+        if queue in self._coming and not (fetch.wait_ms and self.parking.waits_for(queue)):
+            return True
+        return self._tables.has_pending(queue)
 
     def _admit_await(self, waiting: Waiting, ask: Await) -> None:
         waiting.wait_until_ns = waiting.arrived_ns + ask.wait_ms * _MS
@@ -98,19 +106,19 @@ class Door:
             self.pulls.popleft()  # its sender asked again, or is gone
         self.pulls.append(waiting)
 
-    def wait_or_answer(self, waiting: Waiting, fetch: Fetch, first: bool = False) -> None:
+    def wait_or_answer(self, waiting: Waiting, fetch: Fetch) -> None:
         """A fetch that found nothing: parked while it has patience, never an entry of the log."""
         if waiting.wait_until_ns > waiting.arrived_ns:
-            self._park(waiting, fetch.queues, first)
+            self._park(waiting, fetch.queues)
             self._presence.see(fetch.worker_id, fetch.hostname, fetch.queues)
         else:
             self.answer(waiting.peer, waiting.call_id, [])
 
-    def _park(self, waiting: Waiting, queues: list[str], first: bool = False) -> None:
+    def _park(self, waiting: Waiting, queues: list[str]) -> None:
         if len(self.parking) >= CALLS_PARKED_MAX:
             self._turn_away(waiting)
         else:
-            self.parking.park(waiting, queues, first)
+            self.parking.park(waiting, queues)
 
     def _turn_away(self, waiting: Waiting) -> None:
         self.overloads += 1
@@ -124,15 +132,14 @@ class Door:
         if not len(self.parking):
             return
         for queue, jobs in coming.items():
-            for woken in self.parking.wake(queue, jobs):
-                if isinstance(woken.ask, Fetch):
-                    batch.append(woken)
-                else:  # an await must not be told of jobs that are not there yet
-                    self.parking.park(woken, _queues_of(woken), first=True)
+            # An await must not be told of jobs that are not there yet.
+            batch += self.parking.wake(queue, jobs, only_fetches=True)
 
     def wake_again(self, now_ns: int) -> None:
         """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
-        if self.told and now_ns >= self._recheck_at_ns:
+        if not self.told:
+            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS  # whoever is told in this turn has that long to come
+        elif now_ns >= self._recheck_at_ns:
             self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS
             told, self.told = self.told, set()
             self.wake_pending(sorted(queue for queue in told if self.parking.waits_for(queue)))
@@ -191,9 +198,15 @@ class Door:
         if not self._replies:
             return []
         replies, self._replies = self._replies, {}
-        return [(peer, encode_replies(list_)) for peer, list_ in replies.items()]
+        return [(peer, message) for peer, list_ in replies.items() for message in _messages(list_)]
 
 
-def _queues_of(waiting: Waiting) -> list[str]:
-    assert isinstance(waiting.ask, Fetch | Await)
-    return waiting.ask.queues
+def _messages(replies: list[Reply]) -> Iterator[bytes]:
+    """One, unless that would be larger than a message should be."""
+    size = first = 0
+    for number, reply in enumerate(replies):
+        size += len(reply.result)
+        if size > BYTES_PER_MESSAGE and number > first:
+            yield encode_replies(replies[first:number])
+            first, size = number, len(reply.result)
+    yield encode_replies(replies[first:])

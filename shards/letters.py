@@ -1,4 +1,4 @@
-"""What replicas of one shard say to each other: Raft's messages, and calls passed on to the leader and back.
+"""What replicas of one shard say to each other: Raft's messages, calls passed on to the leader and back, snapshots.
 
 Each frame names cluster, shard and version, because an address can be given to the wrong node: a frame of another
 cluster, shard count or version is refused and counted, never understood half-way. Tags are for ever.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from corvo.wire import Call, Reply
+from corvo.wire import Call
 from shards import raft
 
 VERSION = 1
@@ -27,10 +27,42 @@ class PassedOn(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
 class PassedBack(msgspec.Struct, array_like=True, frozen=True, tag=3):
     peer: bytes
-    replies: list[Reply]
+    frame: bytes  # replies, as `corvo.wire` encodes them
 
 
-Letter = Consensus | PassedOn | PassedBack
+class SnapshotOffer(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """A stream begins: what it will hold. The receiver asks for the pieces."""
+
+    session: int
+    install: bytes  # Raft's message, to be stepped when all pieces are there
+    applied: bytes  # the marker that belongs to the state
+
+
+class SnapshotWant(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """The next piece, please: the one after this key. Empty: the first."""
+
+    session: int
+    after: bytes
+
+
+class SnapshotPiece(msgspec.Struct, array_like=True, frozen=True, tag=6):
+    session: int
+    after: bytes  # the key that was asked for: a piece that comes twice is written once
+    records: list[tuple[bytes, bytes]]
+    checksum: int
+    is_last: bool
+    total: int  # records of the whole stream, with the last piece
+    digest: bytes  # of the whole stream, with the last piece
+
+
+class SnapshotEnded(msgspec.Struct, array_like=True, frozen=True, tag=7):
+    """The receiver has everything, or gives up."""
+
+    session: int
+    ok: bool
+
+
+Letter = Consensus | PassedOn | PassedBack | SnapshotOffer | SnapshotWant | SnapshotPiece | SnapshotEnded
 
 
 class Posted(NamedTuple):

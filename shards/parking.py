@@ -1,6 +1,7 @@
 """Calls that wait for something to happen: fetches and awaits for a job, pulls for a change.
 
-They live in memory, on the leader, and never touch the log. First come, first woken, per queue.
+They live in memory, on the leader, and never touch the log. First come, first woken, per queue: a call that was woken
+and found nothing comes back to its old place, which the ticket of its first parking tells.
 """
 
 from collections import OrderedDict
@@ -26,6 +27,7 @@ class Waiting(msgspec.Struct):
     arrived_ns: int  # monotonic
     deadline_ns: int  # monotonic: after this nobody waits for the reply
     wait_until_ns: int = 0  # monotonic: how long a fetch may be parked
+    ticket: int = 0  # place in every line it stands in; 0: never parked
 
     @property
     def key(self) -> CallKey:
@@ -37,18 +39,22 @@ class Parking:
         self._calls: dict[CallKey, Waiting] = {}
         self._by_queue: dict[str, OrderedDict[CallKey, Waiting]] = {}
         self._ends: list[tuple[int, bytes, int]] = []
+        self._last_ticket = 0
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def park(self, call: Waiting, queues: Iterable[str], first: bool = False) -> None:
+    def park(self, call: Waiting, queues: Iterable[str]) -> None:
         self.remove(call.key)  # a call that is sent again takes the place of its first sending
+        is_back = call.ticket > 0
+        if not is_back:
+            self._last_ticket = call.ticket = self._last_ticket + 1
         self._calls[call.key] = call
         for queue in queues:
             line = self._by_queue.setdefault(queue, OrderedDict())
             line[call.key] = call
-            if first:
-                line.move_to_end(call.key, last=False)
+            if is_back:
+                _move_to_place(line, call)
         heappush(self._ends, (call.wait_until_ns, *call.key))
 
     def remove(self, key: CallKey) -> Waiting | None:
@@ -66,14 +72,22 @@ class Parking:
     def waits_for(self, queue: str) -> bool:
         return queue in self._by_queue
 
-    def wake(self, queue: str, jobs: int) -> list[Waiting]:
-        """As many of the longest waiting as there are jobs for."""
+    def wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[Waiting]:
+        """As many of the longest waiting as there are jobs for. With `only_fetches` awaits keep waiting in their
+        places, and the jobs that are theirs are left to them."""
         woken: list[Waiting] = []
-        while jobs > 0 and (line := self._by_queue.get(queue)):
-            call = next(iter(line.values()))
+        for call in self._by_queue.get(queue, {}).values():
+            if jobs <= 0:
+                break
+            if isinstance(call.ask, Fetch):
+                jobs -= call.ask.count
+                woken.append(call)
+            else:
+                jobs -= 1
+                if not only_fetches:
+                    woken.append(call)
+        for call in woken:
             self.remove(call.key)
-            woken.append(call)
-            jobs -= call.ask.count if isinstance(call.ask, Fetch) else 1
         return woken
 
     def over(self, now_ns: int) -> list[Waiting]:
@@ -94,3 +108,16 @@ class Parking:
     def forget_peer(self, peer: bytes) -> None:
         for key in [key for key in self._calls if key[0] == peer]:
             self.remove(key)
+
+
+def _move_to_place(line: OrderedDict[CallKey, Waiting], call: Waiting) -> None:
+    """To the head of the line, behind those with older tickets: whoever comes back was among the first."""
+    older: list[CallKey] = []
+    line.move_to_end(call.key, last=False)
+    for key, other in line.items():
+        if other.ticket > call.ticket:
+            break
+        if key != call.key:
+            older.append(key)
+    for key in reversed(older):
+        line.move_to_end(key, last=False)

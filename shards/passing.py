@@ -6,7 +6,7 @@ every operation carries its ids.
 """
 
 from corvo.errors import Refused
-from corvo.wire import Call, Reply, reply_to
+from corvo.wire import Call, Reply, decode_replies, encode_replies, reply_to
 from shards.letters import PassedBack, PassedOn, Posted
 
 OUTSTANDING_MAX = 50_000
@@ -44,14 +44,15 @@ class Passing:
             by_peer.setdefault(peer, []).append(call)
         return [Posted(self._leader, PassedOn(peer, group)) for peer, group in by_peer.items()], refused
 
-    def passed_back(self, letter: PassedBack) -> list[tuple[bytes, Reply]]:
-        """Replies for those who asked here. Not twice: an answer that comes after `follow` gave one is dropped."""
-        known = []
-        for reply in letter.replies:
-            if (letter.peer, reply.id) in self._outstanding:
-                del self._outstanding[letter.peer, reply.id]
-                known.append((letter.peer, reply))
-        return known
+    def passed_back(self, letter: PassedBack) -> list[tuple[bytes, bytes]]:
+        """Frames for those who asked here. Not twice: an answer that comes after `follow` gave one is dropped."""
+        replies = decode_replies(letter.frame)
+        known = [reply for reply in replies if (letter.peer, reply.id) in self._outstanding]
+        for reply in known:
+            del self._outstanding[letter.peer, reply.id]
+        if not known:
+            return []
+        return [(letter.peer, letter.frame if len(known) == len(replies) else encode_replies(known))]
 
     def __len__(self) -> int:
         return len(self._outstanding)

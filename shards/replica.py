@@ -213,10 +213,18 @@ class Replica:
         meters = self.meters
         meters.entries += 1
         meters.operations += len(operations)
+        answers = results[len(results) - len(batch) :]
         if term == entry.term:
-            self._answer_batch(batch, results[len(results) - len(batch) :])
-        if changes.woken and len(self.door.parking):
-            self.door.wake_pending(sorted(changes.woken))
+            self._answer_batch(batch, answers)
+        if len(self.door.parking):
+            # Also where a fetch left jobs behind because its answer was full: others may be waiting for them.
+            fetched = {
+                queue
+                for waiting, answer in zip(batch, answers, strict=True)
+                if isinstance(waiting.ask, Fetch) and answer
+                for queue in waiting.ask.queues
+            }
+            self.door.wake_pending(sorted(changes.woken | fetched))
         meters.apply_time.observe(perf_counter() - started)
 
     def _flush_soon(self) -> None:
@@ -228,7 +236,7 @@ class Replica:
         door = self.door
         for waiting, result in zip(batch, results, strict=True):
             if isinstance(waiting.ask, Fetch) and not result:
-                door.wait_or_answer(waiting, waiting.ask, first=True)
+                door.wait_or_answer(waiting, waiting.ask)
             else:
                 door.answer(waiting.peer, waiting.call_id, result)
 

@@ -44,6 +44,14 @@ FEED = b"m|"
 # Families of replicated state, for snapshots, hashes and comparisons. Each ends with `|`: prefixes never overlap.
 STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS)
 
+# What a snapshot holds, as ranges: the log shares a prefix with the retrying jobs but not their first byte.
+_LOG_END = b"r|\x01"
+
+
+def state_ranges() -> list[tuple[bytes, bytes]]:
+    return [(max(prefix, _LOG_END) if prefix == b"r|" else prefix, prefix_end(prefix)) for prefix in STATE_PREFIXES]
+
+
 APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
 LOG_META = b"\0log"
 IDENTITY = b"\0identity"
