@@ -3,7 +3,7 @@
     Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
     ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST
-    └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  DEADLINE_EXCEEDED  DRAINING   (retry later)
+    └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
 
 A refusal decided inside an operation is data: it is replicated like any result and travels back over the wire as
 `(code, message)`. A broken invariant is not a refusal: it raises `Corrupt`, and the process stops.
@@ -32,16 +32,14 @@ STATUS: dict[str, int] = {
     "UNHEALTHY": 503,
     "SHARD_UNAVAILABLE": 503,
     "READ_DB_UNAVAILABLE": 503,
-    "DRAINING": 503,
+    "OUTCOME_UNKNOWN": 503,
     "NOT_LEADER": 503,
     "DEADLINE_EXCEEDED": 504,
     "HTTP_VERSION_NOT_SUPPORTED": 505,
 }
 
-# What the caller may simply send again.
-RETRYABLE = frozenset(
-    {"OVERLOADED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "DRAINING", "NOT_LEADER", "DEADLINE_EXCEEDED"}
-)
+# Refusals that certainly changed nothing: the caller may simply send again.
+RETRYABLE = frozenset({"OVERLOADED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
 
 
 class Refusal(Exception):

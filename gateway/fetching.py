@@ -51,11 +51,10 @@ class Fetching:
             left_ms = int((deadline - monotonic()) * 1000)
             if claimed or left_ms <= 0 or self._draining.is_set():
                 return claimed
-            awaits = [
-                (shard, self._shards.park(shard, Await(queues, fetch.worker_id, fetch.hostname, left_ms), left_ms))
-                for shard, queues in by_shard.items()
-            ]
-            if not await self._first_call(awaits, hung_up):
+            asks = {
+                shard: Await(queues, fetch.worker_id, fetch.hostname, left_ms) for shard, queues in by_shard.items()
+            }
+            if not await self._first_call(asks, hung_up):
                 return []
 
     async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
@@ -79,10 +78,13 @@ class Fetching:
         fetch.claim_id += len(runs)
         return claimed
 
-    async def _first_call(self, awaits: list[tuple[int, Pending]], hung_up: Callable[[], Awaitable[None]]) -> bool:
+    async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> bool:
         """Whether some shard has a job. The other awaits are taken back."""
-        futures: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
+        awaits: list[tuple[int, Pending]] = []
         try:
+            for shard, ask in asks.items():  # one that is full refuses: those before it are taken back, too
+                awaits.append((shard, self._shards.park(shard, ask, ask.wait_ms)))
+            futures: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
             async with self._enders(hung_up) as enders:
                 waiting = futures | enders
                 while waiting & futures:
@@ -94,8 +96,8 @@ class Fetching:
                 return False  # every shard's patience ended
         finally:
             for shard, pending in awaits:
+                pending.future.add_done_callback(_look_at)
                 if not pending.future.done():
-                    pending.future.add_done_callback(_look_at)
                     self._shards.recall(shard, pending)
 
     async def _fetch_on(self, shard: int, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:

@@ -7,13 +7,15 @@ cleartext HTTP/2, undecoded oddities in the path); each of these is refused here
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 
 from corvo.errors import Refusal
 from corvo.limits import BODY_BYTES_MAX
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -195,7 +197,7 @@ class Response:
         request = self._request
         headers = [
             (b"content-length", b"%d" % len(content)),
-            (b"server-timing", b"proc;dur=%.3f" % ((perf_counter() - request.started) * 1000)),
+            _timing(request),
         ]
         if content_type is not None:
             headers.append(content_type)
@@ -209,10 +211,15 @@ class Response:
         await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
 
     async def relay(self, message: MutableMapping[str, Any]) -> None:
-        """Passes on what another application sends, and notes its status."""
+        """Passes on what another application sends, with its time, and notes its status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            message = {**message, "headers": [*message["headers"], _timing(self._request)]}
         await self._send(message)
+
+
+def _timing(request: Request) -> tuple[bytes, bytes]:
+    return b"server-timing", b"proc;dur=%.3f" % ((perf_counter() - request.started) * 1000)
 
 
 def require_json(content_type: bytes) -> None:
@@ -222,3 +229,11 @@ def require_json(content_type: bytes) -> None:
     if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):
         shown = content_type.decode("latin-1")[:100] or "missing"
         raise Refusal("UNSUPPORTED_MEDIA_TYPE", f"content-type is {shown}; send application/json")
+
+
+def parse_query(kind: type[T], query: bytes) -> T:
+    """What stands after the `?`, as its struct."""
+    try:
+        return msgspec.convert(dict(parse_qsl(query.decode(), keep_blank_values=True)), kind, strict=False)
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise Refusal("VALIDATION_ERROR", f"the query of the address: {error}") from None

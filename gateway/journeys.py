@@ -10,6 +10,7 @@ from corvo.ops.jobs.fetch import (
 )
 from corvo.ops.operation import Answer
 from corvo.queries.cluster import GetStatus, ShardStatus
+from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import SearchBody
 from gateway.answers import queues, search, workers
 from gateway.answers.database import ReadDb
@@ -17,7 +18,7 @@ from gateway.answers.lag import wait_for
 from gateway.app import Journey
 from gateway.fetching import Fetching
 from gateway.health import Health
-from gateway.http import Request
+from gateway.http import Request, parse_query
 from gateway.links import Shards
 
 
@@ -56,7 +57,7 @@ class Journeys:
         return Answer(200, await search.answer(self._read_db, body))
 
     async def _queues(self, body: None, request: Request) -> Answer:
-        if b"consistent=true" in request.query.split(b"&"):
+        if parse_query(QueuesQuery, request.query).consistent:
             await self._catch_up()
         return Answer(200, await queues.answer(self._read_db))
 

@@ -190,13 +190,15 @@ class ShardLink:
             self._flush()
 
     def _unanswered(self, pending: Pending) -> Refusal:
-        if not self.is_up:
-            return Refusal("SHARD_UNAVAILABLE", f"shard {self.shard} is not reachable; try again", retry_after_ms=1_000)
-        return Refusal(
-            "DEADLINE_EXCEEDED",
-            f"shard {self.shard} did not answer in time; the outcome is unknown",
-            retry_after_ms=1_000,
-        )
+        if self.is_up:
+            return Refusal("DEADLINE_EXCEEDED", f"shard {self.shard} did not answer in time; it may still act on it")
+        if pending.is_sent:
+            return Refusal(
+                "OUTCOME_UNKNOWN",
+                f"shard {self.shard} was lost with the request under way and has not come back; look before repeating",
+                retry_after_ms=1_000,
+            )
+        return Refusal("SHARD_UNAVAILABLE", f"shard {self.shard} is not reachable; try again", retry_after_ms=1_000)
 
 
 class Shards:

@@ -33,7 +33,7 @@ _GAUGES: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
     ("corvo_shard_calls_waiting", "operations admitted and not yet in the log", lambda s: s.calls_waiting),
     ("corvo_shard_fetches_parked", "fetches that wait for a job", lambda s: s.fetches_parked),
     ("corvo_shard_leases", "live leases", lambda s: s.leases),
-    ("corvo_shard_memory_bytes", "greatest resident memory of the shard process", lambda s: s.memory_bytes),
+    ("corvo_shard_memory_bytes", "resident memory of the shard process", lambda s: s.memory_bytes),
     (
         "corvo_mirror_lag_entries",
         "entries applied by the shard that the mirror has not confirmed",

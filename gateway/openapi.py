@@ -13,7 +13,15 @@ from gateway.http import ErrorBody
 from gateway.routes import API
 
 # Codes that any route with the trait can answer with.
-_ALWAYS = ("BAD_REQUEST", "OVERLOADED", "SHARD_UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL_ERROR")
+_ALWAYS = (
+    "BAD_REQUEST",
+    "OVERLOADED",
+    "SHARD_UNAVAILABLE",
+    "NOT_LEADER",
+    "OUTCOME_UNKNOWN",
+    "DEADLINE_EXCEEDED",
+    "INTERNAL_ERROR",
+)
 _WITH_BODY = ("PARSE_ERROR", "VALIDATION_ERROR", "BODY_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TIMEOUT")
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -48,7 +56,8 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in _PARAMETER.findall(endpoint.path)
-        ],
+        ]
+        + _query_parameters(endpoint),
         "responses": {
             str(status): {"description": "empty"}
             if answer is None
@@ -70,6 +79,17 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
             "content": _json(schemas[str(ErrorBody)]),
         }
     return operation
+
+
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    if endpoint.query is None:
+        return []
+    (schema,), components = msgspec.json.schema_components([endpoint.query], ref_template="{name}")
+    described = components.get(endpoint.query.__name__, schema)
+    return [
+        {"name": name, "in": "query", "required": False, "schema": field}
+        for name, field in described["properties"].items()
+    ]
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:

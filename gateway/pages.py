@@ -40,7 +40,7 @@ class Pages:
         self._docs = page(endpoints)
 
     def app(self) -> Starlette:
-        return Starlette(
+        app = Starlette(
             routes=[
                 Route("/", self._root),
                 Route("/healthz", self._healthz),
@@ -52,6 +52,8 @@ class Pages:
             ],
             exception_handlers={404: _unknown, 405: _wrong_method},
         )
+        app.router.redirect_slashes = False  # it would redirect to whatever host the client named
+        return app
 
     async def _root(self, request: Request) -> Response:
         return RedirectResponse("/docs")

@@ -1,5 +1,8 @@
 """What a replica counts about itself."""
 
+import os
+from pathlib import Path
+
 import msgspec
 
 from corvo.queries.cluster import Histogram
@@ -24,3 +27,12 @@ class Meters(msgspec.Struct):
     queue_time: Histogram = msgspec.field(default_factory=seconds)  # from arrival at the door to the log
     apply_time: Histogram = msgspec.field(default_factory=seconds)  # one entry
     sync_time: Histogram = msgspec.field(default_factory=seconds)  # one batch to disk
+
+
+def resident_bytes() -> int:
+    """What this process holds in memory now; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from corvo.errors import RETRYABLE, STATUS
 from corvo.ops import ENDPOINTS as WRITES
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
@@ -45,7 +46,10 @@ class ServerRefused(Exception):
 
     @property
     def may_retry(self) -> bool:
-        """Only what certainly changed nothing: after a 504 the first request may still have been applied."""
+        """Only what certainly changed nothing: after a 504 the first request may still have been applied. A proxy's
+        429 or 503 has no code of ours and never reached the server."""
+        if self.code in STATUS:
+            return self.code in RETRYABLE
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 

@@ -22,12 +22,17 @@ class QueueView(msgspec.Struct, kw_only=True):
     oldest_pending_at: str | None = None
 
 
+class QueuesQuery(msgspec.Struct, forbid_unknown_fields=True):
+    consistent: bool = False
+
+
 ENDPOINTS = (
     Endpoint(
         name="queues",
         method="GET",
         path="/queues",
         summary="All queues with their counts",
+        query=QueuesQuery,
         answers={200: list[QueueView]},
         refusals=("READ_DB_UNAVAILABLE",),
     ),

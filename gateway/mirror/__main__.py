@@ -4,6 +4,7 @@ Writes `read.db` and nothing else. SIGTERM (and SIGINT): commit what has arrived
 """
 
 import argparse
+import os
 import signal
 import socket
 from pathlib import Path
@@ -30,6 +31,7 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
+    os.nice(5)  # lists may be a moment old; whoever waits for an answer may not
     with lock:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()

@@ -34,7 +34,7 @@ from gateway.mirror.link import ShardLink
 from gateway.mirror.rows import presence_rows, to_rows, to_stretch
 
 ROWS_PER_TRANSACTION = 5_000
-BREATH_MS = 20
+BREATH_MS = 50
 SIGN_OF_LIFE_MS = 1_000
 # A shard cuts a batch at `records_max` or when it is too big for a message. One shorter than both was everything.
 WHOLE_BATCH_BYTES_MAX = 4 * 1024 * 1024

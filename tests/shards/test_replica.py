@@ -387,14 +387,14 @@ def test_state_and_marker_are_written_together(rig: Rig) -> None:
     assert {keys.APPLIED, keys.job(job_id(1)), keys.queue("mail"), keys.feed_record(2)} <= set(written)
 
 
-def test_when_traffic_stops_the_state_is_flushed_within_five_milliseconds(rig: Rig) -> None:
+def test_when_traffic_stops_the_state_is_flushed_a_moment_later(rig: Rig) -> None:
     rig.sleep_through(SECOND)
     rig.one(enqueue(1))
     began = rig.monotonic_ns
 
     rig.sleep()
 
-    assert rig.monotonic_ns <= began + FLUSH_AFTER_NS == began + 5 * MS
+    assert rig.monotonic_ns <= began + FLUSH_AFTER_NS == began + 50 * MS
     assert records_of(rig.disk) == rig.state()[0]
     assert rig.replica.tables.overlay.changes == {}
 

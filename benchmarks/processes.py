@@ -1,0 +1,171 @@
+"""Processes seen from outside: started with a handle, ended by it, and read through /proc (Linux only).
+
+Nothing here is ended by name. A tree is found from the pid of the handle that started it.
+"""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import corvo
+
+ROOT = Path(corvo.__file__).parents[1]
+LOG_CHARS_SHOWN = 2_000
+STOP_S_MAX = 5.0  # nothing is under way when a benchmark stops a server
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class NotReady(Exception):
+    """A program did not come up, or did not settle, in time. Says what its log ends with."""
+
+
+class Reading(NamedTuple):
+    pid: int
+    name: str  # shard-0, gateway, mirror, supervisor; else the command
+    cpu_s: float  # user and system, since its start
+    rss_bytes: int
+    pss_bytes: int  # its fair share of pages that several processes hold; 0 where the kernel does not say
+
+
+class Program:
+    """A child process, its log in a file, and everything that it started."""
+
+    def __init__(self, command: list[str], log: Path, cwd: Path = ROOT, pass_fds: tuple[int, ...] = ()) -> None:
+        self.log = log
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                command, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=file, pass_fds=pass_fds
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def pids(self) -> list[int]:
+        """The child and all its descendants."""
+        found = [self.pid]
+        for pid in found:  # grows while it is walked
+            found += _children(pid)
+        return found
+
+    def readings(self) -> list[Reading]:
+        return [reading for pid in self.pids() if (reading := read(pid)) is not None]
+
+    def cpu_s(self) -> float:
+        return sum(reading.cpu_s for reading in self.readings())
+
+    def await_ready(self, is_ready: Callable[[], bool], timeout_s: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not is_ready():
+            code = self._process.poll()
+            if code is not None:
+                raise NotReady(f"{what} ended with code {code}: {self.log_end()}")
+            if time.monotonic() > deadline:
+                raise NotReady(f"{what} was not ready within {timeout_s:g} s: {self.log_end()}")
+            time.sleep(0.01)
+
+    def log_end(self) -> str:
+        return self.log.read_text(errors="replace")[-LOG_CHARS_SHOWN:].strip() or "its log is empty"
+
+    def stop(self, timeout_s: float = STOP_S_MAX) -> float:
+        """In order, and by force where order takes too long. Seconds that it took."""
+        started = time.monotonic()
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        return time.monotonic() - started
+
+    def kill(self) -> None:
+        """Everything at once, as a machine that loses its power would."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def read(pid: int) -> Reading | None:
+    """None when the process is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return Reading(pid, _name_of(command), _cpu_s(pid, stat), int(stat[21]) * _PAGE_BYTES, _pss_bytes(pid))
+
+
+def listening_socket() -> socket.socket:
+    """On a port that the operating system chose; handed to a child, so that nobody can take it in between."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(1024)
+    return listener
+
+
+def enqueues(address: tuple[str, int]) -> bool:
+    """Whether a job is taken there. A connection alone says nothing: the socket listens before its program runs."""
+    connection = http.client.HTTPConnection(*address, timeout=2.0)
+    try:
+        headers = {"content-type": "application/json"}
+        connection.request("POST", "/api/v1/enqueue", b'{"queue":"first","payload":{}}', headers)
+        return connection.getresponse().status == 201
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def python(*arguments: str) -> list[str]:
+    return [sys.executable, *arguments]
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _cpu_s(pid: int, stat: list[str]) -> float:
+    """From the scheduler, in nanoseconds: an idle process uses less than the ticks of /proc/pid/stat can show."""
+    spent_ns = 0
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            spent_ns += int((task / "schedstat").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return (int(stat[11]) + int(stat[12])) / _TICKS_PER_S
+    return spent_ns / 1e9
+
+
+def _pss_bytes(pid: int) -> int:
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+def _name_of(command: list[str]) -> str:
+    for module, name in (("gateway.mirror", "mirror"), ("gateway", "gateway"), ("corvo.cli.main", "supervisor")):
+        if module in command:
+            return name
+    if "--shard" in command:
+        return f"shard-{command[command.index('--shard') + 1]}"
+    return " ".join(command[:3])

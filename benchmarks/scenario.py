@@ -1,0 +1,40 @@
+"""What a scenario is, and what it is given."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from benchmarks.figures import Findings
+
+# The prototype's payload, so that both sides carry the same bytes.
+PAYLOAD = {"to": "user@example.com", "template": "welcome", "body": "y" * 50}
+
+Advance = Callable[[float], None]  # by how much the stage has come on
+
+
+class Watch(Protocol):
+    """Whoever shows that something is going on."""
+
+    def stage(self, label: str, total: float) -> Advance: ...
+
+
+class Setup(msgspec.Struct, frozen=True):
+    folder: Path  # empty, removed afterwards
+    watch: Watch
+    rounds: int
+    round_s: float  # of one measurement under load
+    is_quick: bool
+    backlog: int
+    prototype: Path | None  # None: not there
+    flags: tuple[str, ...] = ()  # of `corvo server`
+
+
+class Scenario(NamedTuple):
+    name: str
+    title: str
+    run: Callable[[Setup], Findings]
+
+
+NO_PROTOTYPE = "the prototype is not there (--prototype PATH): no ratio to it"

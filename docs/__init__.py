@@ -1,0 +1,1 @@
+"""The documents, and `generate`, which writes docs/reference from the code."""

@@ -1,0 +1,644 @@
+"""`python -m docs.generate`: write docs/reference from the code.
+
+Every page is a pure function of the code it describes; `pages` gathers them, and only `main` touches the disk.
+`tests/docs/test_reference_is_fresh.py` fails when a page differs from what this module makes. Sentences that the code
+does not hold stand here, each table checked against the code it explains: a new code or route without its sentence
+ends the run. `benchmarks.md` is not ours: `python -m benchmarks.report` writes it.
+"""
+
+import ast
+import importlib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from corvo import limits, ops, queries, settings
+from corvo.cli.main import app
+from corvo.errors import RETRYABLE, STATUS
+from corvo.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
+from corvo.ops.operation import Endpoint
+from corvo.queries.cluster import Histogram, ShardStatus
+from corvo.state import keys
+from gateway.http import ErrorBody
+from gateway.metrics import Metrics
+from gateway.openapi import refusals_of
+from gateway.pages import Pages
+from gateway.routes import API
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+HELP_WIDTH = 100
+
+ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
+
+PAGE_ROUTES = {
+    "/": "sends a browser to `/docs`",
+    "/docs": "this interface, for people",
+    "/openapi.json": "this interface as OpenAPI 3.1, for tools",
+    "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
+    "/livez": "200 while the gateway's loop turns; it asks no shard. For a liveness probe",
+    "/healthz": "200 while every shard has a leader, else 503",
+    "/readyz": "200 while every shard has a leader, read.db is at most 10 s behind and the server is not stopping. "
+    "For a readiness probe",
+}
+
+STATES = {
+    State.PENDING: "waits for a worker",
+    State.ACTIVE: "a worker holds it under a lease",
+    State.COMPLETED: "done; kept with its result",
+    State.RETRYING: "an attempt failed; it waits out its backoff",
+    State.DEAD: "no attempt is left; kept with its errors",
+    State.CANCELLED: "somebody stopped it",
+    State.SCHEDULED: "waits for its moment",
+    State.HELD: "waits for a person's yes or no",
+}
+
+# Only verbs that some operation says today; `_check_diagram` keeps it so.
+DIAGRAM = """\
+ scheduled ──promote──▶ pending ──claim──▶ active ──complete──▶ completed
+                         ▲   ▲               │
+                         │   └────reclaim────┤   the lease is over, attempts are left
+                         │                   │
+                      promote                ├──retry_later──▶ retrying ──┐
+                         │                   │                            │
+                         └───────────────────┼────────────────────────────┘
+                                             │
+                                             └──give_up──▶ dead
+
+ cancel leads from scheduled, pending, active, retrying and held to cancelled
+"""
+
+ERRORS = {
+    "PARSE_ERROR": "The body is no JSON, no UTF-8, or nested too deep.",
+    "VALIDATION_ERROR": "The JSON is well formed, but a field is unknown, missing or out of range; `field` names it.",
+    "BAD_REQUEST": "The request cannot be understood: two lengths, an odd address, or versions that do not fit.",
+    "NOT_FOUND": "Nothing is served at this address; `/docs` lists what is.",
+    "JOB_NOT_FOUND": "No job has this id.",
+    "METHOD_NOT_ALLOWED": "The address exists, but not for this method.",
+    "REQUEST_TIMEOUT": "The body did not arrive in time.",
+    "WRONG_STATE": "The job is in a state that does not allow this; the sentence names the state.",
+    "LEASE_LOST": "The claim with this `lease_token` is over. Stop working on the job: it may be somebody else's now.",
+    "PAYLOAD_TOO_LARGE": "The payload, or another document of the job, is larger than the server takes.",
+    "BODY_TOO_LARGE": "The whole body is larger than any request may be.",
+    "URI_TOO_LONG": "The address is too long.",
+    "UNSUPPORTED_MEDIA_TYPE": "The body does not say `content-type: application/json`, or it is compressed.",
+    "HEADERS_TOO_LARGE": "Too many headers, or too large ones.",
+    "OVERLOADED": "A bounded queue is full. Nothing was changed; send the request again after `retry_after_ms`.",
+    "INTERNAL_ERROR": "A bug; the gateway's log says more.",
+    "UNHEALTHY": "The answer of `/healthz` and `/readyz` when it is no; the sentence lists every reason.",
+    "SHARD_UNAVAILABLE": "The shard was not reachable until the deadline, and the request never left for it.",
+    "OUTCOME_UNKNOWN": "The shard was lost with the request under way and did not come back in time: the request may "
+    "have been applied or not.",
+    "READ_DB_UNAVAILABLE": "read.db is being rebuilt, or did not catch up in time. Jobs themselves are not affected.",
+    "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
+    "DEADLINE_EXCEEDED": "No answer came in time. Whether the change was made is unknown: repeat an ack or fail with "
+    "its lease token; look before you enqueue again.",
+    "HTTP_VERSION_NOT_SUPPORTED": "HTTP/1.1 and 1.0 are spoken; HTTP/2 not without TLS.",
+}
+
+# Words for fields whose type does not say enough. A description in the code wins, and makes the line here an error.
+FIELD_NOTES = {
+    ("EnqueueBody", "payload"): "what the worker gets, byte for byte; `{}` when left out",
+    ("EnqueueBody", "priority"): "higher ones are fetched first",
+    ("EnqueueBody", "retry_backoff"): "how the pause grows; see [retries](../how-to/retries.md)",
+    ("EnqueueBody", "retry_base_delay"): "a duration such as `5s`; 5 s when left out",
+    ("EnqueueBody", "retry_max_delay"): "the longest pause; 10 minutes when left out",
+    ("EnqueueBody", "retry_base_delay_ms"): "the same as a number; wins over the text",
+    ("EnqueueBody", "retry_max_delay_ms"): "the same as a number; wins over the text",
+    ("EnqueueBody", "scheduled_at"): "not before this moment",
+    ("EnqueueBody", "tags"): "an object",
+    ("EnqueueBody", "checkpoint"): "where the first attempt should begin",
+    ("EnqueueBody", "parent_id"): "noted, not checked",
+    ("Enqueued", "status"): "`pending` or `scheduled`",
+    ("Enqueued", "unique_existing"): "always false: unique jobs do not exist yet",
+    ("AckBody", "result"): "kept with the job",
+    ("AckBody", "checkpoint"): "kept with the job",
+    ("FailBody", "error"): "kept in the job's history",
+    ("Failed", "status"): "`retrying` or `dead`",
+    ("HeartbeatBody", "jobs"): "by job id",
+    ("HeartbeatStatus", "status"): "`ok`, `cancel` or `lease_lost`: on the last two, stop working on the job",
+    ("HeartbeatJob", "progress"): "an object; replaces the last one",
+    ("HeartbeatJob", "checkpoint"): "an object; the next attempt is given it",
+    ("Cancelled", "status"): "`cancelling` while a worker has yet to be told, else `cancelled`",
+    ("SearchBody", "state"): "any of these; all states when left out",
+    ("SearchBody", "order"): "by creation",
+    ("SearchBody", "cursor"): "from the page before",
+    ("SearchBody", "consistent"): "wait until read.db has everything that was acknowledged before",
+    ("SearchAnswer", "total_is_exact"): "false: there are at least so many",
+    ("SearchAnswer", "lag_ms"): "how old the answer may be",
+    ("JobErrorView", "id"): "number of the claim that failed",
+}
+
+# Settings that are read and change nothing yet.
+IDLE_SETTINGS = {"raft_bind": "no effect yet: nodes do not join"}
+
+# Bounds that stand beside the code they protect: file, name, what it is.
+OTHER_LIMITS = (
+    ("gateway/app.py", "REQUESTS_MAX", "requests that one gateway serves at once"),
+    ("gateway/http.py", "HEADERS_MAX", "headers of a request"),
+    ("gateway/http.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
+    ("gateway/http.py", "PATH_BYTES_MAX", "bytes of the address"),
+    ("gateway/http.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
+    ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
+    ("gateway/links.py", "IN_FLIGHT_MAX", "calls under way from the gateway to one shard"),
+    ("gateway/health.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
+    ("gateway/answers/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
+    ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
+    ("shards/door.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
+    ("shards/door.py", "CALLS_PARKED_MAX", "fetches that wait for a job at one shard"),
+    ("shards/feed.py", "OUTBOX_ENTRIES_MAX", "entries a shard remembers for a mirror that is behind"),
+)
+
+
+def pages() -> dict[str, str]:
+    """File name → text."""
+    made = {
+        "http-api.md": http_api(),
+        "states.md": states(),
+        "errors.md": errors(),
+        "settings.md": all_settings(),
+        "limits.md": all_limits(),
+        "keys.md": all_keys(),
+        "metrics.md": metrics(),
+        "cli.md": cli(),
+    }
+    return {name: _finished(text) for name, text in made.items()}
+
+
+# HTTP
+
+
+def http_api() -> str:
+    described = _Types()
+    lines = [
+        "# HTTP interface",
+        "",
+        f"All paths of jobs begin with `{API}`. Bodies and answers are JSON; a request with a body says",
+        "`content-type: application/json`. Bodies are strict: an unknown field is refused, so that no mistake is",
+        "silently ignored. Moments are RFC 3339 with an offset; answers give them in UTC with nine decimals.",
+        "",
+        "An answer of no has this form, and a [code](errors.md) that never changes its meaning:",
+        "",
+        "```json",
+        '{"error": "a sentence", "code": "UPPER_SNAKE", "field": "jobs[3].queue", "retry_after_ms": 250}',
+        "```",
+        "",
+        "`field` and `retry_after_ms` are there where they mean something. There is no authentication yet: let only",
+        "machines that you trust reach the port.",
+        "",
+        "| | | |",
+        "|---|---|---|",
+        *(f"| `{e.method}` | [`{e.path}`](#{e.name}) | {_cell(e.summary)} |" for e in ENDPOINTS),
+        "",
+    ]
+    for endpoint in ENDPOINTS:
+        lines += _endpoint(endpoint, described)
+    lines += ["## Parts", "", "What the tables above name in their type column.", ""]
+    for name, text in described.parts():
+        lines += [f"### {name}", "", *text, ""]
+    if unknown := FIELD_NOTES.keys() - described.noted:
+        raise SystemExit(f"FIELD_NOTES names fields that do not exist: {sorted(unknown)}")
+    _check_sentences("PAGE_ROUTES", PAGE_ROUTES, _page_paths())
+    lines += [
+        "`GET /queues` takes `?consistent=true`, with the meaning that it has in a search.",
+        "",
+        "## Pages beside the jobs",
+        "",
+        *_table(("path", "what it is"), ((f"`{path}`", text) for path, text in PAGE_ROUTES.items())),
+    ]
+    return "\n".join(lines)
+
+
+def _page_paths() -> list[str]:
+    nothing: Any = None  # routes are declared without looking at what will serve them
+    return [route.path for route in Pages(nothing, nothing, nothing, ENDPOINTS, "").app().routes]  # type: ignore[attr-defined]
+
+
+def _endpoint(endpoint: Endpoint, described: "_Types") -> list[str]:
+    lines = [f'<a id="{endpoint.name}"></a>', "", f"## {endpoint.method} {API}{endpoint.path}", "", endpoint.summary]
+    lines[-1] += "." if not lines[-1].endswith(".") else ""
+    if endpoint.body is not None:
+        note = " (may be left out)" if endpoint.body_optional else ""
+        lines += ["", f"**Body**{note}", "", *described.fields(endpoint.body, is_body=True)]
+    for status, answer in endpoint.answers.items():
+        if answer is None:
+            lines += ["", f"**Answer {status}**: empty"]
+            continue
+        struct, is_list = _struct_of(answer)
+        kind = ", a list of" if is_list else ""
+        lines += ["", f"**Answer {status}**{kind}", "", *described.fields(struct, is_body=False)]
+    codes = ", ".join(f"[`{code}`](errors.md#{code.lower()})" for code in refusals_of(endpoint))
+    return [*lines, "", f"**Refusals**: {codes}", ""]
+
+
+def _struct_of(kind: Any) -> tuple[type, bool]:
+    return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
+
+
+class _Types:
+    """Fields of structs as tables, and the structs inside them as parts to be described later."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, dict[str, Any]] = {}
+        self._is_body: dict[str, bool] = {}
+        self.noted: set[tuple[str, str]] = set()
+
+    def fields(self, struct: type, is_body: bool) -> list[str]:
+        (schema,), components = msgspec.json.schema_components([struct], ref_template="{name}")
+        return self._rows(struct.__name__, components.get(struct.__name__, schema), components, is_body)
+
+    def _rows(self, struct: str, schema: dict[str, Any], components: dict[str, Any], is_body: bool) -> list[str]:
+        rows = []
+        for name, field in schema.get("properties", {}).items():
+            kind = self._kind(field, components, is_body)
+            need = "required" if name in schema.get("required", ()) else _default(field)
+            note = self._note(struct, name, field.get("description", "") or _first_description(field))
+            rows.append((f"`{name}`", kind, need, _cell(note)) if is_body else (f"`{name}`", kind, _cell(note)))
+        heading = ("field", "type", "default", "") if is_body else ("field", "type", "")
+        return _table(heading, rows)
+
+    def _note(self, struct: str, field: str, described: str) -> str:
+        note = FIELD_NOTES.get((struct, field), "")
+        self.noted.add((struct, field))
+        if note and described:
+            raise SystemExit(f"{struct}.{field} describes itself now: drop its line in FIELD_NOTES")
+        return described or note
+
+    def _kind(self, field: dict[str, Any], components: dict[str, Any], is_body: bool) -> str:
+        if "enum" in field:
+            return " or ".join(f"`{value}`" for value in field["enum"])
+        if "anyOf" in field:
+            options = [option for option in field["anyOf"] if option.get("type") != "null"]
+            return " or ".join(self._kind(option, components, is_body) for option in options) or "null"
+        if "$ref" in field:
+            name = field["$ref"]
+            self._waiting.setdefault(name, components)
+            self._is_body.setdefault(name, is_body)
+            return f"[{name}](#{name.lower()})"
+        if field.get("type") == "array":
+            return f"list of {self._kind(field.get('items', {}), components, is_body)}{_bounds(field)}"
+        if field.get("type") == "object" and "additionalProperties" in field:
+            return f"object of {self._kind(field['additionalProperties'], components, is_body)}{_bounds(field)}"
+        return str(field.get("type", "any JSON")) + _bounds(field)
+
+    def parts(self) -> Iterator[tuple[str, list[str]]]:
+        done: set[str] = set()
+        while waiting := [name for name in self._waiting if name not in done]:
+            name = waiting[0]
+            done.add(name)
+            components = self._waiting[name]
+            yield name, self._rows(name, components[name], components, self._is_body[name])
+
+
+def _bounds(field: dict[str, Any]) -> str:
+    low = next((field[name] for name in ("minimum", "minLength", "minItems", "minProperties") if name in field), None)
+    high = next((field[name] for name in ("maximum", "maxLength", "maxItems", "maxProperties") if name in field), None)
+    unit = " characters" if "maxLength" in field else ""
+    if high is None:
+        return "" if low is None else f", at least {low:,}{unit}"
+    return f", up to {high:,}{unit}" if low in (None, 0) else f", {low:,} to {high:,}{unit}"
+
+
+def _default(field: dict[str, Any]) -> str:
+    value = field.get("default")
+    return "none" if value in (None, "", []) else f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _first_description(field: dict[str, Any]) -> str:
+    inside = [*field.get("anyOf", []), *([field["items"]] if isinstance(field.get("items"), dict) else [])]
+    return next((str(option["description"]) for option in inside if "description" in option), "")
+
+
+# States
+
+
+def states() -> str:
+    spoken = _verbs_spoken()
+    _check_diagram(spoken)
+    _check_sentences("STATES", STATES, State)
+    later = [verb for verb in RULES if verb not in spoken]
+    return "\n".join(
+        [
+            "# States of a job",
+            "",
+            "Drawn from the table in `corvo/lifecycle.py`, which the machine itself asks. What the table has no line",
+            "for is refused with `WRONG_STATE` and changes nothing.",
+            "",
+            "```text",
+            DIAGRAM.rstrip("\n"),
+            "```",
+            "",
+            *_table(
+                ("state", "meaning", "a job may be born in it", "settled"),
+                (
+                    (f"`{STATE_NAMES[state]}`", STATES[state], _yes(state in BIRTH_STATES), _yes(state in SETTLED))
+                    for state in State
+                ),
+            ),
+            "",
+            "## Every change there is",
+            "",
+            *_table(
+                ("verb", "from", "to", "said by", "today"),
+                (
+                    (
+                        f"`{verb}`",
+                        ", ".join(f"`{STATE_NAMES[state]}`" for state in sorted(rule.sources)),
+                        f"`{STATE_NAMES[rule.destination]}`",
+                        rule.said_by,
+                        _yes(verb in spoken),
+                    )
+                    for verb, rule in RULES.items()
+                ),
+            ),
+            "",
+            f"The table is complete, the operations are not. Nobody says these yet: {', '.join(map(str, later))}.",
+        ]
+    )
+
+
+def _verbs_spoken() -> set[Verb]:
+    """Verbs that some operation uses, found in its source."""
+    return {
+        Verb[node.attr]
+        for path in sorted((ROOT / "corvo" / "ops").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Verb"
+    }
+
+
+def _check_diagram(spoken: set[Verb]) -> None:
+    drawn = {verb for verb in Verb if re.search(rf"\b{verb}\b", DIAGRAM)}
+    if drawn != spoken:
+        raise SystemExit(f"DIAGRAM shows {sorted(drawn)}, the operations say {sorted(spoken)}: draw it anew")
+
+
+# Errors
+
+
+def errors() -> str:
+    _check_sentences("ERRORS", ERRORS, STATUS)
+    (schema,), components = msgspec.json.schema_components([ErrorBody], ref_template="{name}")
+    names = ", ".join(f"`{name}`" for name in components.get("ErrorBody", schema)["properties"])
+    lines = [
+        "# Errors",
+        "",
+        f"An error is a JSON object with {names}. Programs look at `code`; people read `error`. An error changes",
+        "nothing, with the exceptions that say so below. *Again* marks those that the same request may overcome later.",
+        "",
+        "| code | status | again | meaning |",
+        "|---|---|---|---|",
+    ]
+    for code, status in STATUS.items():
+        again = "yes" if code in RETRYABLE else ""
+        lines.append(f'| <a id="{code.lower()}"></a>`{code}` | {status} | {again} | {_cell(ERRORS[code])} |')
+    return "\n".join(lines)
+
+
+# Settings
+
+
+def all_settings() -> str:
+    defaults = dict(zip(settings.names(), settings.Settings.__struct_defaults__, strict=True))
+    hints = get_type_hints(settings.Settings, include_extras=True)
+    rows = []
+    for name in settings.names():
+        kind, meta = get_args(hints[name])
+        flag = "--" + name.replace("_", "-")
+        variable = settings.ENV_PREFIX + name.upper()
+        meaning = "; ".join(filter(None, (meta.description, IDLE_SETTINGS.get(name))))
+        values = _setting_kind(kind, meta)
+        rows.append((f"`{flag}`", f"`{variable}`", f"`{name}`", values, f"`{defaults[name]}`", meaning))
+    return "\n".join(
+        [
+            "# Settings",
+            "",
+            "A flag wins over its variable, a variable over the settings file, the file over the default. The file is",
+            f"TOML, named by `--config` or `{settings.ENV_PREFIX}CONFIG`. `corvo config` prints every value and where",
+            "it comes from; a wrong value, or an unknown name in the file, keeps the server from starting, and all",
+            "faults are told at once. How to use them: [settings](../how-to/settings.md).",
+            "",
+            *_table(("flag", "variable", "in the file", "values", "default", "meaning"), rows),
+        ]
+    )
+
+
+def _setting_kind(kind: Any, meta: msgspec.Meta) -> str:
+    if get_origin(kind) is Literal:
+        return " or ".join(f"`{value}`" for value in get_args(kind))
+    if meta.ge is not None:
+        return f"{meta.ge:,} to {meta.le:,}"
+    return "text"
+
+
+# Limits
+
+
+def all_limits() -> str:
+    text = (ROOT / "corvo" / "limits.py").read_text()
+    rows = [(f"`{name}`", _amount(name, getattr(limits, name)), why) for name, why in _explained(text)]
+    others = []
+    for path, name, what in OTHER_LIMITS:
+        module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+        comment = dict(_explained((ROOT / path).read_text()))[name]
+        others.append((f"`{name}`", _amount(name, getattr(module, name)), what, f"`{path}`", comment))
+    return "\n".join(
+        [
+            "# Limits",
+            "",
+            "Every list, buffer and wait has a bound. Past it the answer is a 4xx, or 429 with the time to come back",
+            "after; nothing grows until the machine gives up.",
+            "",
+            "## Part of the contract",
+            "",
+            "From `corvo/limits.py`, with the reasons given there.",
+            "",
+            *_table(("name", "value", "reason"), rows),
+            "",
+            "`QUEUE_NAME`, `WORKER_ID` and `JOB_ID` are patterns that the whole name must match.",
+            "",
+            "## Bounds of single processes",
+            "",
+            *_table(("name", "value", "what it bounds", "where", "reason"), others),
+        ]
+    )
+
+
+def _explained(text: str) -> list[tuple[str, str]]:
+    """Constants of a module with the comment beside or above each; a comment above holds for the lines below it,
+    up to an empty line."""
+    lines = text.splitlines()
+    found = []
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        if not node.targets[0].id.isupper():
+            continue
+        _, hash_sign, beside = lines[node.lineno - 1].partition("  # ")
+        found.append((node.targets[0].id, _cell(beside if hash_sign else _above(lines, node.lineno - 1))))
+    return found
+
+
+def _above(lines: Sequence[str], at: int) -> str:
+    while at > 0 and lines[at - 1] and not lines[at - 1].startswith("#"):
+        at -= 1
+    comments: list[str] = []
+    while at > 0 and lines[at - 1].startswith("#"):
+        at -= 1
+        comments.insert(0, lines[at].lstrip("# "))
+    return " ".join(comments)
+
+
+def _amount(name: str, value: Any) -> str:
+    if isinstance(value, re.Pattern):
+        return f"`{_cell(value.pattern)}`"
+    if name.endswith(("_BYTES_MAX", "_BYTES_DEFAULT")) and value % 1024 == 0:
+        return f"{value // 1024:,} KiB" if value < 1 << 20 else f"{value // (1 << 20):,} MiB"
+    for ending, unit in (("_NS_MAX", 10**9), ("_MS_", 1000), ("_S", 1)):
+        if ending in name + "_" or name.endswith(ending):
+            return _span(value / unit)
+    return f"{value:,}"
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size and seconds % size == 0:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:g} s"
+
+
+# Keys
+
+
+def all_keys() -> str:
+    assert keys.__doc__ is not None
+    _, _, rest = keys.__doc__.partition("\n\n")
+    log = ast.get_docstring(ast.parse((ROOT / "shards" / "log_disk.py").read_text()))
+    assert log is not None
+    _, _, log_rest = log.partition("\n\n")
+    return "\n".join(
+        [
+            "# Keys",
+            "",
+            "What one shard's LevelDB holds. `corvo/state/keys.py` is the only code that knows these bytes; this is",
+            "its own description. `{name:8}` is a number of eight bytes.",
+            "",
+            rest.strip("\n"),
+            "",
+            "## The Raft log and what Raft remembers",
+            "",
+            "From `shards/log_disk.py`:",
+            "",
+            log_rest.rstrip("\n"),
+        ]
+    )
+
+
+# Metrics
+
+
+def metrics() -> str:
+    figures = Metrics()
+    figures.observe("POST", "/enqueue", 201, 0.0)
+    content = figures.render([_a_status()], [], 0.0).decode()
+    rows = []
+    for family in text_string_to_metric_families(content):
+        if family.name.endswith("_created"):
+            continue
+        labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+        name = family.name + ("_total" if family.type == "counter" else "")
+        rows.append(
+            (f"`{name}`", family.type, ", ".join(f"`{label}`" for label in labels), _cell(family.documentation))
+        )
+    return "\n".join(
+        [
+            "# Metrics",
+            "",
+            "Served at `/metrics` in Prometheus' text format. The gateway asks every shard when it is scraped; a shard",
+            "that does not answer within a second is missing from that scrape, and that is the alarm. Labels are route",
+            "templates and shard numbers, never paths, job ids or queue names: no client can make them grow.",
+            "A histogram also has `_bucket`, `_sum` and `_count`. What to watch: [monitor](../how-to/monitor.md).",
+            "",
+            *_table(("metric", "type", "labels", "meaning"), rows),
+        ]
+    )
+
+
+def _a_status() -> ShardStatus:
+    """A status full of nothing: only names and labels matter."""
+    empty: dict[Any, Any] = {int: 0, str: "", bool: True, float: 0.0}
+    values: dict[str, Any] = {
+        name: Histogram([1.0], [0, 0]) if hint is Histogram else empty[hint]
+        for name, hint in get_type_hints(ShardStatus).items()
+    }
+    return ShardStatus(**values)
+
+
+# Commands
+
+
+def cli() -> str:
+    lines = [
+        "# Commands",
+        "",
+        "What `corvo --help` and `corvo COMMAND --help` print. Exit codes: 0 done; 1 the server refused or cannot be",
+        "reached; 2 wrong usage or settings. Tables are for people: give `--output json` to programs.",
+        "",
+        *_help(),
+    ]
+    for name in get_command(app).commands:  # type: ignore[attr-defined]  # a group, which typer does not say
+        lines += ["", f"## corvo {name}", "", *_help(name)]
+    return "\n".join(lines)
+
+
+def _help(*command: str) -> list[str]:
+    """At a fixed width, whatever terminal this runs in."""
+    result = CliRunner().invoke(app, [*command, "--help"], prog_name="corvo", terminal_width=HELP_WIDTH)
+    return ["```text", *(line.rstrip() for line in result.output.strip("\n").splitlines()), "```"]
+
+
+# Text
+
+
+def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [
+        f"| {' | '.join(heading)} |",
+        "|" + "---|" * len(heading),
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").strip()
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else ""
+
+
+def _check_sentences(table: str, sentences: Iterable[Any], wanted: Iterable[Any]) -> None:
+    if missing := set(wanted) ^ set(sentences):
+        raise SystemExit(f"{table} in docs/generate.py and the code differ in {sorted(map(str, missing))}")
+
+
+def _finished(text: str) -> str:
+    title, _, rest = text.partition("\n")
+    note = "<!-- Written by `python -m docs.generate` from the code: change the code, then run it. -->"
+    return f"{title}\n\n{note}\n{rest.rstrip()}\n"
+
+
+def main() -> int:
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""docs/reference says what the code says."""
+
+import pytest
+
+from corvo import ops, queries
+from corvo.errors import STATUS
+from corvo.settings import names
+from docs import generate
+
+PAGES = generate.pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_page_is_what_the_code_says_now(name: str) -> None:
+    written = (generate.REFERENCE / name).read_text()
+
+    assert written == PAGES[name], f"docs/reference/{name} is stale: run python -m docs.generate"
+
+
+def test_every_page_of_the_folder_is_generated() -> None:
+    assert {path.name for path in generate.REFERENCE.glob("*.md")} - {"benchmarks.md"} == PAGES.keys()
+
+
+def test_every_route_code_and_setting_is_there() -> None:
+    for endpoint in (*ops.ENDPOINTS, *queries.ENDPOINTS):
+        assert f"## {endpoint.method} /api/v1{endpoint.path}\n" in PAGES["http-api.md"]
+    for code in STATUS:
+        assert f"`{code}`" in PAGES["errors.md"]
+    for name in names():
+        assert f"`{name}`" in PAGES["settings.md"]
+
+
+@pytest.mark.parametrize("columns", ["40", "200"])
+def test_the_help_has_the_same_width_in_every_terminal(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    assert generate.pages()["cli.md"] == PAGES["cli.md"]
+
+
+def test_a_code_without_a_sentence_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STATUS, "BRAND_NEW", 418)
+
+    with pytest.raises(SystemExit, match="BRAND_NEW"):
+        generate.errors()

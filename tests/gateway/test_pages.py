@@ -1,0 +1,147 @@
+"""Pages beside the interface of jobs: health, figures, documents."""
+
+import json
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from corvo.errors import Refusal
+from tests.gateway.answers.conftest import Written
+from tests.gateway.whole_house import WholeHouse
+
+GONE = Refusal("SHARD_UNAVAILABLE", "shard 0 is not reachable")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/docs", "text/html; charset=utf-8"),
+        ("/openapi.json", "application/json"),
+        ("/metrics", "text/plain; version=0.0.4; charset=utf-8"),
+        ("/livez", "application/json"),
+        ("/healthz", "application/json"),
+        ("/readyz", "application/json"),
+    ],
+)
+def test_each_page_is_served_as_what_it_is(house: WholeHouse, path: str, kind: str) -> None:
+    reply = house.page(path)
+
+    assert (reply.status, reply.headers["content-type"]) == (200, kind)
+    assert int(reply.headers["content-length"]) == len(reply.content) > 0
+    assert reply.headers["server-timing"].startswith("proc;dur="), "as on every answer"
+    assert house.page(path, "HEAD").status == 200
+
+
+def test_the_root_leads_to_the_documents_and_nowhere_else(house: WholeHouse) -> None:
+    reply = house.page("/", headers=[(b"host", b"evil.example")])
+
+    assert (reply.status, reply.headers["location"]) == (307, "/docs")
+
+
+def test_the_host_that_a_client_names_is_repeated_nowhere(house: WholeHouse) -> None:
+    """S29. A redirect made from it would lead visitors of a shared cache elsewhere."""
+    for path in ["/docs/", "/livez/", "/nowhere", "/", "//evil.example", "//evil.example/.."]:
+        headers = [(b"host", b"evil.example"), (b"x-forwarded-host", b"evil.example")]
+        reply = house.page(path, headers=headers)
+        location = reply.headers.get("location", "")
+
+        assert "evil.example" not in location
+        assert not location.startswith("//")
+        assert path == "/" or reply.status == 404
+
+
+def test_documents_may_load_nothing_from_elsewhere(house: WholeHouse) -> None:
+    policy = house.page("/docs").headers["content-security-policy"]
+
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    assert "script-src" not in policy
+
+
+def test_the_description_is_json(house: WholeHouse) -> None:
+    assert json.loads(house.page("/openapi.json").content)["openapi"].startswith("3.1")
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/docs/../etc/passwd", "/.env", "/api", "/static/x.js.map", "/<script>"])
+def test_nothing_else_is_served(house: WholeHouse, path: str) -> None:
+    reply = house.page(path)
+
+    assert (reply.status, reply.code) == (404, "NOT_FOUND")
+    assert reply.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_pages_are_only_looked_at(house: WholeHouse, method: str) -> None:
+    reply = house.page("/livez", method)
+
+    assert (reply.status, reply.code) == (405, "METHOD_NOT_ALLOWED")
+
+
+# Health
+
+
+def test_a_node_whose_shards_lead_is_healthy_and_ready(house: WholeHouse) -> None:
+    assert house.page("/healthz").json == {"status": "ok", "raft_state": "leader", "leader": "node-1"}
+    assert house.page("/readyz").json == {"status": "ready", "raft_state": "leader", "leader": "node-1"}
+
+
+def test_life_asks_nobody(blind_house: WholeHouse) -> None:
+    blind_house.shards.refusing = {0: GONE, 1: GONE}
+    blind_house.draining.set()
+
+    assert blind_house.page("/livez").status == 200
+    assert blind_house.shards.asked == []
+
+
+def test_a_shard_that_is_gone_makes_the_node_unhealthy_and_names_itself(blind_house: WholeHouse) -> None:
+    blind_house.shards.refusing[1] = GONE
+
+    reply = blind_house.page("/healthz")
+
+    assert (reply.status, reply.code) == (503, "UNHEALTHY")
+    assert reply.json["error"] == "shard 1: shard 0 is not reachable"
+
+
+def test_a_node_that_drains_is_healthy_but_not_ready(house: WholeHouse) -> None:
+    house.draining.set()
+
+    assert house.page("/healthz").status == 200
+    assert house.page("/readyz").status == 503
+    assert "draining" in house.page("/readyz").json["error"]
+
+
+def test_without_its_read_db_a_node_is_healthy_but_not_ready(blind_house: WholeHouse) -> None:
+    assert blind_house.page("/healthz").status == 200
+    assert (blind_house.page("/readyz").status, blind_house.page("/readyz").json["error"]) == (
+        503,
+        "read.db cannot be read",
+    )
+
+
+def test_with_an_old_read_db_a_node_is_not_ready(house: WholeHouse, written: Written) -> None:
+    written.put_cursor(index=100, age_ms=60_000)
+
+    assert "behind" in house.page("/readyz").json["error"]
+
+
+# Figures
+
+
+def families(house: WholeHouse) -> dict[str, float]:
+    text = house.page("/metrics").content.decode()
+    return {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples if not s.labels}
+
+
+def test_figures_are_shown_with_what_is_known(house: WholeHouse, blind_house: WholeHouse) -> None:
+    assert {"corvo_read_db_lag_seconds", "corvo_queues", "corvo_http_requests_in_flight"} <= set(families(house))
+    blind_house.shards.refusing = {0: GONE, 1: GONE}
+    assert "corvo_read_db_lag_seconds" not in families(blind_house), "the missing line is the alarm"
+
+
+def test_figures_leave_out_a_shard_that_does_not_answer(blind_house: WholeHouse) -> None:
+    blind_house.shards.refusing[0] = GONE
+
+    content = blind_house.page("/metrics").content
+
+    assert b'corvo_raft_term{shard="1"}' in content
+    assert b'corvo_raft_term{shard="0"}' not in content

@@ -1,0 +1,34 @@
+"""The application as `gateway.__main__` puts it together, over fake shards and a real `read.db`."""
+
+from pathlib import Path
+
+from corvo.ids import Minter
+from corvo.ops.operation import Asking
+from gateway.answers.database import ReadDb
+from gateway.app import ENDPOINTS, Gateway
+from gateway.fetching import Fetching
+from gateway.health import Health
+from gateway.journeys import Journeys
+from gateway.pages import Pages
+from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
+from tests.support.builders import NOW, Clock
+
+
+class WholeHouse(House):
+    def __init__(self, path: Path, shard_count: int = 1) -> None:
+        super().__init__(shard_count)
+        self.read_db = ReadDb(path)
+        shards = self.shards
+        mint = Minter(Clock([NOW]), 0xABCDE)
+        health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
+        journeys = Journeys(shards, Fetching(shards, self.draining), self.read_db, mint, health)  # type: ignore[arg-type]
+        pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
+        asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
+        self.app = Gateway(shards, asking, journeys.by_name(), pages.app(), self.metrics)  # type: ignore[arg-type]
+
+    def __exit__(self, *_: object) -> None:
+        self.read_db.close()
+        super().__exit__()
+
+    def page(self, path: str, method: str = "GET", headers: list[tuple[bytes, bytes]] | None = None) -> Reply:
+        return self.runner.run(call(self.app, a_scope(method, path, headers or []), parts()))

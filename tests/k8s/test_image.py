@@ -1,0 +1,64 @@
+"""The Dockerfile fits the project. Docker itself is not needed: what can go wrong by a rename is seen in the text."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from docs.generate import PAGE_ROUTES
+from tests.k8s.test_manifests import container, pod
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "Dockerfile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def instruction(name: str) -> str:
+    (only,) = re.findall(rf"^{name} (.+)$", TEXT, re.MULTILINE)
+    return str(only)
+
+
+def copied() -> set[str]:
+    words = [word for line in re.findall(r"^COPY (?!--from)(.+)$", TEXT, re.MULTILINE) for word in line.split()[:-1]]
+    return set(words)
+
+
+def test_it_starts_a_server_on_the_volume() -> None:
+    assert json.loads(instruction("ENTRYPOINT")) == [*PROJECT["project"]["scripts"]]
+    assert json.loads(instruction("CMD")) == container()["args"]
+    assert instruction("VOLUME") == "/data"
+
+
+def test_it_runs_as_the_user_of_the_pod() -> None:
+    user = pod()["securityContext"]
+
+    assert instruction("USER") == f"{user['runAsUser']}:{user['runAsGroup']}"
+
+
+def test_packages_come_from_the_lock_by_hash() -> None:
+    assert "--require-hashes" in TEXT
+    assert "-r requirements.lock" in TEXT
+    assert TEXT.count("pip install") == TEXT.count("--require-hashes") + TEXT.count("--no-index")
+
+
+def test_what_is_taken_out_again_is_only_for_developers() -> None:
+    (removed,) = re.findall(r"pip uninstall --yes ([a-z ]+?) \\$", TEXT, re.MULTILINE)
+    for_developers = {re.split(r"[>=]", need)[0] for need in PROJECT["project"]["optional-dependencies"]["dev"]}
+
+    assert set(removed.split()) <= for_developers
+
+
+def test_what_is_copied_exists_and_is_not_ignored() -> None:
+    kept = {
+        line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")
+    }
+
+    assert copied() == kept
+    assert all((ROOT / name.removeprefix("./")).exists() for name in copied())
+    assert {"corvo", "shards", "gateway"} <= copied()
+
+
+def test_the_health_check_asks_a_page_that_is_served() -> None:
+    (path,) = re.findall(r"http://127\.0\.0\.1:8080(/\w+)", TEXT)
+
+    assert path in PAGE_ROUTES
