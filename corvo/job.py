@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from corvo.lifecycle import State
-from corvo.limits import LEASE_MS_DEFAULT
+from corvo.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT
+from corvo.moments import LATEST_NS
 from corvo.retry import Backoff
 
 # Types of public fields: decoding checks them, OpenAPI describes them.
@@ -32,6 +33,13 @@ WorkerId = Annotated[
 ]
 JobId = Annotated[str, Meta(min_length=1, max_length=64)]
 ShortText = Annotated[str, Meta(max_length=256)]
+
+# Types of numbers inside operations. The gateway checked them already; here they keep a number that no key or clock
+# can hold out of the log, where it would stop every replica at the same entry for ever.
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+RequestId = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Moment = Annotated[int, Meta(ge=0, le=LATEST_NS)]
+SpanMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 
 
 class Priority(IntEnum):

@@ -94,7 +94,7 @@ def _config(settings: Settings) -> Config:
     config.errorlog = None
     config.include_server_header = False
     config.graceful_timeout = settings.shutdown_timeout
-    config.keep_alive_timeout = 75.0  # above the longest poll: a worker keeps its connection
+    config.keep_alive_timeout = 30.0  # between requests, also for the head of one; a long poll is not idle
     config.keep_alive_max_requests = 1_000_000_000  # the default closes a busy worker's connection every 1000 requests
     config.h11_max_incomplete_size = 32 * 1024
     config.backlog = 1024

@@ -136,7 +136,10 @@ class ShardLink:
         socket = self._socket
         while socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
             try:
-                replies = decode_replies(socket.recv(zmq.NOBLOCK))
+                frame = socket.recv(zmq.NOBLOCK)
+                if not frame:
+                    continue  # the shard asks whether we are there: that it got through is the answer
+                replies = decode_replies(frame)
             except zmq.Again:
                 return
             except ValueError as error:

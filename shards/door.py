@@ -5,7 +5,7 @@ bounded: past the bound a caller is told to come back, and when.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
@@ -34,6 +34,7 @@ class Door:
     def __init__(self, tables: Tables, presence: Presence) -> None:
         self._tables = tables
         self._presence = presence
+        self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
         self.parking = Parking()
         self.pulls: deque[Waiting] = deque()
         self.operations: deque[Waiting] = deque()  # for the log
@@ -133,7 +134,7 @@ class Door:
             return
         for queue, jobs in coming.items():
             # An await must not be told of jobs that are not there yet.
-            batch += self.parking.wake(queue, jobs, only_fetches=True)
+            batch += self._wake(queue, jobs, only_fetches=True)
 
     def wake_again(self, now_ns: int) -> None:
         """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
@@ -150,12 +151,27 @@ class Door:
             known = self._tables.find_queue(queue)
             if known is None or not known.counts[0]:
                 continue
-            for woken in self.parking.wake(queue, known.counts[0]):
+            for woken in self._wake(queue, known.counts[0]):
                 if isinstance(woken.ask, Fetch):
                     self.operations.append(woken)
                 else:
                     self.answer(woken.peer, woken.call_id, True)
                     self.told.add(queue)
+
+    def _wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[Waiting]:
+        """The longest waiting whose asker is still there. A job must not be claimed for a gateway that died: it would
+        lie under a lease that nobody knows of, and lose an attempt."""
+        while True:
+            woken = self.parking.wake(queue, jobs, only_fetches)
+            gone = {peer for peer in {call.peer for call in woken} if not self.is_there(peer)}
+            if not gone:
+                return woken
+            for call in woken:
+                if call.peer not in gone:
+                    assert isinstance(call.ask, Fetch | Await)
+                    self.parking.park(call, call.ask.queues)
+            for peer in gone:
+                self.parking.forget_peer(peer)
 
     def end_waits(self, now_ns: int) -> None:
         for waiting in self.parking.over(now_ns):

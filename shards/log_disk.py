@@ -120,6 +120,8 @@ class LogDisk:
     def compact_part(self, applied_on_disk: int) -> Part:
         """Forget the oldest entries, a slice at a time, once they are applied on disk and more than enough are kept."""
         first, bytes_left = self.first_index, self.bytes
+        if applied_on_disk - first + 1 < KEPT_ENTRIES + COMPACT_PER_BATCH and bytes_left <= KEPT_BYTES:
+            return {}
         last = first - 1
         while last < applied_on_disk and last - first + 1 < COMPACT_PER_BATCH:
             if applied_on_disk - last <= KEPT_ENTRIES and bytes_left <= KEPT_BYTES:

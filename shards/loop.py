@@ -34,6 +34,7 @@ class Loop:
         router.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3_000)
         router.setsockopt(zmq.HEARTBEAT_TTL, 3_000)
         router.bind(address)
+        replica.door.is_there = self._is_there
         self._is_stopping = False
         self.unsent = 0
 
@@ -68,6 +69,14 @@ class Loop:
         except ValueError as error:
             log.warning("message refused", reason=str(error))
         return arrived
+
+    def _is_there(self, peer: bytes) -> bool:
+        """Found out by sending it nothing: the socket knows which peers have hung up."""
+        try:
+            self._router.send_multipart((peer, b""), zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            return error.errno != zmq.EHOSTUNREACH
+        return True
 
     def _send(self, messages: list[tuple[bytes, bytes]]) -> None:
         for peer, message in messages:

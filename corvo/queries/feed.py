@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.job import Worker
+from corvo.job import Count, SpanMs, Worker
 from corvo.ops.operation import Query
 
 
@@ -24,9 +24,9 @@ class Pull(Query, tag=1010):
     """Changes after an index; the answer waits until there are some. The index is also the mirror's receipt:
     everything up to it is safe in read.db and need not be remembered."""
 
-    after: int
-    wait_ms: int
-    records_max: int
+    after: Count
+    wait_ms: SpanMs
+    records_max: Count
 
     result: ClassVar[Any] = Batch
 
@@ -41,6 +41,6 @@ class Piece(msgspec.Struct, array_like=True):
 
 class Scan(Query, tag=1011):
     start: bytes
-    records_max: int
+    records_max: Count
 
     result: ClassVar[Any] = Piece

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.job import Job, JobError
+from corvo.job import Job, JobError, SpanMs
 from corvo.json_edge import to_raw
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.moments import to_rfc3339, to_rfc3339_or_none
@@ -68,7 +68,7 @@ class Await(Query, tag=1002):
     queues: list[str]
     worker_id: str
     hostname: str
-    wait_ms: int
+    wait_ms: SpanMs
 
     result: ClassVar[Any] = bool
 

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from corvo import wire
 from corvo.errors import Corrupt, Refusal, Refused
 from corvo.lifecycle import State
+from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
-from corvo.ops.jobs.enqueue import Enqueue
+from corvo.ops.jobs.enqueue import Enqueue, NewJob
 from corvo.ops.jobs.fail import Fail, Failure
+from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation
 from corvo.queries.job import GetJob
 from corvo.wire import Call, Entry, Reply
 from tests.support.builders import NOW, enqueue, fetch, job_id
@@ -118,3 +121,19 @@ def test_an_operation_of_a_newer_version_is_read_without_what_is_unknown() -> No
     raw = msgspec.msgpack.decode(wire.encode(enqueue(1)))
 
     assert wire.decode_ask(msgspec.msgpack.encode([*raw, "from the future"])) == enqueue(1)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Fetch(["q"], "w", "h", claim_id=1, lease_ms=-1),
+        Fetch(["q"], "w", "h", claim_id=-1),
+        Fetch(["q"], "w", "h", claim_id=1, wait_ms=2**62),
+        Enqueue([NewJob("s00_job_" + "0" * 26, "q", b"{}", base_delay_ms=2**62)]),
+        Enqueue([NewJob("s00_job_" + "0" * 26, "q", b"{}", scheduled_at=-1)]),
+        Ack(1, [AckItem("s00_job_" + "0" * 26, lease_token=-1)]),
+    ],
+)
+def test_numbers_that_no_key_or_clock_can_hold_never_reach_the_log(operation: Operation) -> None:
+    with pytest.raises(ValueError, match="Expected `int`"):
+        wire.decode_ask(wire.encode(operation))

@@ -409,3 +409,12 @@ def test_a_waiting_worker_is_seen_and_a_served_one_is_left_to_the_log(at: AtTheD
     at.admit(an_await("mail", worker="awaiting"))
 
     assert [worker.id for worker in presence.take_news()] == ["parked", "awaiting"]
+
+
+def test_a_job_is_not_given_to_an_asker_that_is_gone(at: AtTheDoor) -> None:
+    at.door.is_there = lambda peer: peer != b"dead"
+    waiting = [at.admit(fetch("mail", wait_ms=50, claim=n), peer=peer) for n, peer in enumerate([b"dead", PEER] * 2, 1)]
+    new = at.admit(enqueue(1, 2))
+
+    assert at.batch() == [new, waiting[1], waiting[3]]
+    assert len(at.door.parking) == 0

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.errors import Refused
-from corvo.job import JobId
+from corvo.job import Count, JobId, RequestId
 from corvo.json_edge import document, no_document
 from corvo.lifecycle import State, Verb
 from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
@@ -65,13 +65,13 @@ class AckedBatch(msgspec.Struct):
 
 class AckItem(msgspec.Struct, array_like=True, gc=False):
     job_id: str
-    lease_token: int = 0
+    lease_token: Count = 0
     result: bytes = b""
     checkpoint: bytes = b""
 
 
 class Ack(Operation, tag=3):
-    ask_id: int  # names this request: repeated after a crash, it gets its old answer
+    ask_id: RequestId  # names this request: repeated after a crash, it gets its old answer
     items: list[AckItem]
 
     result: ClassVar[Any] = list[Refused | None]

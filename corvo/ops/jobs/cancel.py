@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.job import RequestId
 from corvo.lifecycle import State, Verb
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
 from corvo.sharding import shard_of_job
@@ -20,7 +21,7 @@ class Cancelled(msgspec.Struct):
 
 
 class Cancel(Operation, tag=6):
-    ask_id: int
+    ask_id: RequestId
     job_id: str
 
     result: ClassVar[Any] = bool

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.errors import Refusal, invalid
-from corvo.job import PRIORITY_NAMES, Job, JobId, Priority, QueueName
+from corvo.job import PRIORITY_NAMES, Count, Job, JobId, Moment, Priority, QueueName, SpanMs
 from corvo.json_edge import document, no_document, object_document
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
@@ -61,11 +61,11 @@ class NewJob(msgspec.Struct, array_like=True, gc=False):
     queue: str
     payload: bytes
     priority: Priority = Priority.NORMAL
-    max_retries: int = 3
+    max_retries: Count = 3
     backoff: Backoff = Backoff.EXPONENTIAL
-    base_delay_ms: int = 5_000
-    max_delay_ms: int = 600_000
-    scheduled_at: int = 0
+    base_delay_ms: SpanMs = 5_000
+    max_delay_ms: SpanMs = 600_000
+    scheduled_at: Moment = 0
     tags: bytes = b""
     checkpoint: bytes = b""
     parent_id: str = ""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.errors import Refused
-from corvo.job import Job, JobError, JobId
+from corvo.job import Count, Job, JobError, JobId, RequestId
 from corvo.lifecycle import STATE_NAMES, State, Verb
 from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
 from corvo.moments import to_rfc3339_or_none
@@ -68,7 +68,7 @@ class FailedBatch(msgspec.Struct):
 
 class FailItem(msgspec.Struct, array_like=True, gc=False):
     job_id: str
-    lease_token: int = 0
+    lease_token: Count = 0
     error: str = ""
     backtrace: str = ""
 
@@ -80,7 +80,7 @@ class Failure(msgspec.Struct, array_like=True, tag=1, gc=False):
 
 
 class Fail(Operation, tag=4):
-    ask_id: int
+    ask_id: RequestId
     items: list[FailItem]
 
     result: ClassVar[Any] = list[Failure | Refused]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.job import Job, Priority, Queue, QueueName, ShortText, Worker, WorkerId
+from corvo.job import Count, Job, Priority, Queue, QueueName, RequestId, ShortText, SpanMs, Worker, WorkerId
 from corvo.json_edge import to_raw
 from corvo.lifecycle import Verb
 from corvo.limits import (
@@ -80,10 +80,10 @@ class Fetch(Operation, tag=2):
     queues: list[str]
     worker_id: str
     hostname: str
-    claim_id: int  # names this fetch: repeated after a crash, it finds what it claimed instead of claiming more
-    count: int = 1
-    lease_ms: int = LEASE_MS_DEFAULT
-    wait_ms: int = 0  # read by the door, not by the machine
+    claim_id: RequestId  # names this fetch: repeated after a crash, it finds what it claimed instead of claiming more
+    count: Count = 1
+    lease_ms: SpanMs = LEASE_MS_DEFAULT
+    wait_ms: SpanMs = 0  # read by the door, not by the machine
     is_repeated: bool = False
 
     result: ClassVar[Any] = list[Claimed]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.job import Worker
+from corvo.job import Count, Worker
 from corvo.json_edge import no_document, object_document
 from corvo.lifecycle import State
 from corvo.limits import HEARTBEAT_JOBS_MAX
@@ -49,7 +49,7 @@ class HeartbeatAnswer(msgspec.Struct):
 
 class Beat(msgspec.Struct, array_like=True, gc=False):
     job_id: str
-    lease_token: int = 0
+    lease_token: Count = 0
     progress: bytes = b""
     checkpoint: bytes = b""
 
