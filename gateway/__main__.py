@@ -59,22 +59,24 @@ async def _run(settings: Settings, run_dir: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def drain() -> None:
-        log.info("draining")
-        draining.set()  # waits end early, /readyz says no; then the server finishes what is in flight
-        loop.call_later(0.1, stop.set)
-
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, drain)
     shards = Shards([f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)], ASK_S)
     read_db = ReadDb(run_dir.parent / "read.db")
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
     health = Health(shards, read_db, settings.node_id, draining)
     metrics = Metrics()
-    journeys = Journeys(shards, Fetching(shards, draining), read_db, mint, health)
+    fetching = Fetching(shards, draining)
+    journeys = Journeys(shards, fetching, read_db, mint, health)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
     gateway = Gateway(shards, asking, journeys.by_name(), pages.app(), metrics)
+
+    def drain() -> None:
+        log.info("draining")
+        fetching.drain()  # waits end early, /readyz says no; then the server finishes what is in flight
+        loop.call_later(0.1, stop.set)
+
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, drain)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

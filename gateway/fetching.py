@@ -2,11 +2,14 @@
 
 On one shard the fetch itself waits there. Over several shards each is asked in turn, in the order in which the caller
 named the queues; when none has a job, all are awaited (which claims nothing) and the first to call is asked again.
+
+A job that comes must find nothing between its shard's answer and the worker: what ends a wait early (the client hangs
+up, the gateway drains) works from the side, by recalling the parked calls, which are then answered empty.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from time import monotonic
 from typing import Any
@@ -26,6 +29,13 @@ class Fetching:
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self._shards = shards
         self._draining = draining
+        self._parked: dict[int, list[tuple[int, Pending]]] = {}  # calls of each waiting fetch, by shard
+
+    def drain(self) -> None:
+        """End every wait, and let nobody wait from now on."""
+        self._draining.set()
+        for calls in list(self._parked.values()):
+            self._recall(calls)
 
     async def fetch(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         """`hung_up` returns when the client is gone."""
@@ -46,16 +56,18 @@ class Fetching:
         by_shard: dict[int, list[str]] = {}
         for shard, queues in runs:
             by_shard.setdefault(shard, []).extend(queues)
+        claimed = await self._ask_in_turn(fetch, runs)
         while True:
-            claimed = await self._ask_in_turn(fetch, runs)
             left_ms = int((deadline - monotonic()) * 1000)
             if claimed or left_ms <= 0 or self._draining.is_set():
                 return claimed
             asks = {
                 shard: Await(queues, fetch.worker_id, fetch.hostname, left_ms) for shard, queues in by_shard.items()
             }
-            if not await self._first_call(asks, hung_up):
+            caller = await self._first_call(asks, hung_up)
+            if caller is None:
                 return []
+            claimed = await self._ask_in_turn(fetch, [(caller, by_shard[caller])])
 
     async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
         claimed: list[Claimed] = []
@@ -78,22 +90,20 @@ class Fetching:
         fetch.claim_id += len(runs)
         return claimed
 
-    async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> bool:
-        """Whether some shard has a job. The other awaits are taken back."""
+    async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> int | None:
+        """The shard that has a job. The other awaits are taken back."""
         awaits: list[tuple[int, Pending]] = []
         try:
             for shard, ask in asks.items():  # one that is full refuses: those before it are taken back, too
                 awaits.append((shard, self._shards.park(shard, ask, ask.wait_ms)))
-            futures: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
-            async with self._enders(hung_up) as enders:
-                waiting = futures | enders
-                while waiting & futures:
+            waiting: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
+            with self._watched(awaits, hung_up):
+                while waiting:
                     done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                    if done & enders:
-                        return False
-                    if any(future.result() for future in done):  # a refusal is raised here: the shard is gone
-                        return True
-                return False  # every shard's patience ended
+                    for shard, pending in awaits:
+                        if pending.future in done and pending.future.result():  # a refusal is raised here
+                            return shard
+                return None  # every shard's patience ended, or all were recalled
         finally:
             for shard, pending in awaits:
                 pending.future.add_done_callback(_look_at)
@@ -103,27 +113,35 @@ class Fetching:
     async def _fetch_on(self, shard: int, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         pending = self._shards.park(shard, fetch, fetch.wait_ms)
         future: asyncio.Future[list[Claimed]] = pending.future
-        done, _ = await asyncio.wait({future}, timeout=GRACE_S)
-        if not done:
-            async with self._enders(hung_up) as enders:
-                await asyncio.wait({future, *enders}, return_when=asyncio.FIRST_COMPLETED)
-            if not future.done():
-                # A claim may be on its way: the recall is answered with it, or with nothing.
-                self._shards.recall(shard, pending)
-        return await future
+        # A claim may cross the recall: the recall is then answered with it.
+        with self._watched([(shard, pending)], hung_up):
+            return await future
 
-    @asynccontextmanager
-    async def _enders(self, hung_up: Callable[[], Awaitable[None]]) -> AsyncIterator[set[asyncio.Future[Any]]]:
-        """What ends a wait early: the client hangs up, or the gateway shuts down."""
-        tasks: set[asyncio.Future[Any]] = {
-            asyncio.ensure_future(hung_up()),
-            asyncio.ensure_future(self._draining.wait()),
-        }
+    @contextmanager
+    def _watched(self, calls: list[tuple[int, Pending]], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
+        """Inside, the calls are recalled when the client hangs up or the gateway drains."""
+        loop = asyncio.get_running_loop()
+        watch: asyncio.Future[None] | None = None
+
+        def begin() -> None:
+            nonlocal watch
+            watch = asyncio.ensure_future(hung_up())
+            watch.add_done_callback(lambda ended: None if ended.cancelled() else self._recall(calls))
+
+        timer = loop.call_later(GRACE_S, begin)
+        self._parked[id(calls)] = calls
         try:
-            yield tasks
+            yield
         finally:
-            for task in tasks:
-                task.cancel()
+            del self._parked[id(calls)]
+            timer.cancel()
+            if watch is not None:
+                watch.cancel()
+
+    def _recall(self, calls: list[tuple[int, Pending]]) -> None:
+        for shard, pending in calls:
+            if not pending.future.done():
+                self._shards.recall(shard, pending)
 
 
 def _look_at(future: "asyncio.Future[Any]") -> None:

@@ -94,10 +94,25 @@ async def a_page(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"a page"})
 
 
-def a_gateway(shards: FakeShards, draining: asyncio.Event, metrics: Metrics, pages: Any = a_page) -> Gateway:
+class Draining(asyncio.Event):
+    """Setting it is what a signal does: the waits that know of it end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetchings: list[Fetching] = []
+
+    def set(self) -> None:
+        if not self.is_set():
+            super().set()
+            for fetching in self.fetchings:
+                fetching.drain()
+
+
+def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: Any = a_page) -> Gateway:
     clock = Clock([NOW])
     mint = Minter(clock, 0xABCDE)
     fetching = Fetching(shards, draining)  # type: ignore[arg-type]  # stands in for Shards
+    draining.fetchings.append(fetching)
 
     async def fetch(body: FetchBody, request: Request) -> Answer:
         claimed = await fetching.fetch(new_fetch(body, mint.claim_id(), 1), request.hung_up)
@@ -127,7 +142,7 @@ class House:
         self.runner = asyncio.Runner()
         self.shards = FakeShards(shard_count)
         self.metrics = Metrics()
-        self.draining = asyncio.Event()
+        self.draining = Draining()
         self.app = a_gateway(self.shards, self.draining, self.metrics, pages)
 
     def __enter__(self) -> "House":

@@ -13,6 +13,7 @@ from corvo.queries.job import Await
 from corvo.sharding import shard_of_queue
 from gateway import fetching
 from gateway.fetching import Fetching
+from tests.gateway.asgi import Draining
 from tests.gateway.fake_peer import run, until
 from tests.gateway.fake_shards import FakeShards
 from tests.support.builders import enqueue, fetch, job_id
@@ -26,9 +27,10 @@ A, A2, B, B2, C, C2 = (
 class Scene:
     def __init__(self) -> None:
         self.shards = FakeShards(3)
-        self.draining = asyncio.Event()
+        self.draining = Draining()
         self.gone = asyncio.Event()
         self._fetching = Fetching(self.shards, self.draining)  # type: ignore[arg-type]
+        self.draining.fetchings.append(self._fetching)
 
     def fetch(self, *queues: str, wait_ms: int = 0, **fields: Any) -> Coroutine[Any, Any, list[Claimed]]:
         return self._fetching.fetch(fetch(*queues, wait_ms=wait_ms, **fields), self._hung_up)

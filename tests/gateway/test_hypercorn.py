@@ -31,7 +31,7 @@ from corvo.settings import Settings
 from gateway.__main__ import _config
 from gateway.links import Pending
 from gateway.metrics import Metrics
-from tests.gateway.asgi import a_gateway
+from tests.gateway.asgi import Draining, a_gateway
 from tests.gateway.fake_shards import FakeShards
 
 pytestmark = pytest.mark.system
@@ -84,7 +84,7 @@ class Served:
         self.loop = asyncio.get_running_loop()
         self.loop.set_exception_handler(lambda loop, context: self.reported.append(context))
         self.shards = SlowShards()
-        self.draining = asyncio.Event()
+        self.draining = Draining()
         self.stop = asyncio.Event()
         app = a_gateway(self.shards, self.draining, Metrics())
         self.loop.call_soon(self._is_ready.set)
