@@ -49,6 +49,8 @@ class Loop:
         while not self._is_stopping:
             # Rounded up: waking a millisecond late beats spinning through the last one.
             timeout_ms = -(-replica.sleep_ns() // 1_000_000)
+            if replica.may_warm and timeout_ms and not router.poll(0):
+                replica.warm()
             router.poll(min(timeout_ms, 1_000))
             self._send(replica.turn(self._drain()))
 

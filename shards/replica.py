@@ -32,6 +32,7 @@ from shards.presence import Presence
 from shards.storage import Disk
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
+WARM_JOBS = 256
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
 
 _NO_LEADER = Refused("NOT_LEADER", "this shard has no leader at the moment; send the request again", 200)
@@ -71,8 +72,8 @@ class Replica:
             monotonic_ns(),
         )
         self._proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
-        self._upkeep_proposed = False
         self._durable_index = self.tables.applied.index  # applied marker on disk
+        self._fetched_queue: str | None = None  # where the last fetch found jobs
         self._lazy_part: Part = {}  # of the log, waiting for the next batch
         self._flush_at_ns = 0  # 0: nothing to flush
 
@@ -123,6 +124,17 @@ class Replica:
             wall = self._clock_ns()
             moments.append(now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0))
         return max(min(moments) - now_ns, 0)
+
+    def warm(self) -> None:
+        """With nothing else to do: read the jobs that the last fetch's queue will give next. From a deep queue they
+        would otherwise be read one by one while a worker waits."""
+        if self._fetched_queue is not None:
+            self.tables.warm(self._fetched_queue, WARM_JOBS)
+            self._fetched_queue = None
+
+    @property
+    def may_warm(self) -> bool:
+        return self._fetched_queue is not None
 
     def flush(self) -> None:
         """Bring what is applied to disk now."""
@@ -234,10 +246,12 @@ class Replica:
     def _answer_batch(self, batch: list[Waiting], results: list[object]) -> None:
         door = self.door
         for waiting, result in zip(batch, results, strict=True):
-            if isinstance(waiting.ask, Fetch) and not result:
-                door.wait_or_answer(waiting, waiting.ask)
-            else:
-                door.answer(waiting.peer, waiting.call_id, result)
+            if isinstance(waiting.ask, Fetch):
+                if not result:
+                    door.wait_or_answer(waiting, waiting.ask)
+                    continue
+                self._fetched_queue = waiting.ask.queues[0]
+            door.answer(waiting.peer, waiting.call_id, result)
 
     def _answer_queries(self) -> None:
         queries, self.door.queries = self.door.queries, []

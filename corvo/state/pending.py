@@ -8,6 +8,7 @@ A job that left the order otherwise than by being claimed (cancelled, say) may l
 """
 
 from collections import OrderedDict, deque
+from itertools import islice
 
 from corvo.job import Job, Priority, Queue
 from corvo.lifecycle import State
@@ -54,14 +55,14 @@ class PendingOrder:
                 return None
         return window.items.popleft()
 
-    def upcoming(self, queue: Queue) -> list[str]:
+    def upcoming(self, queue: str, limit: int) -> list[str]:
         """Ids that will be claimed next, as far as the windows know: for warming caches only."""
-        return [
-            job_id
-            for priority in Priority
-            if (window := self._windows.get((queue.name, priority))) is not None
-            for _, job_id in window.items
-        ]
+        found: list[str] = []
+        for priority in Priority:
+            window = self._windows.get((queue, priority))
+            if window is not None:
+                found += [job_id for _, job_id in islice(window.items, limit - len(found))]
+        return found
 
     def forget(self) -> None:
         self._windows.clear()

@@ -153,6 +153,11 @@ class Tables:
         prefix = keys.job_errors(job_id)
         return [decode_job_error(value) for _, value in self.overlay.scan(prefix, keys.prefix_end(prefix))]
 
+    def warm(self, queue: str, limit: int) -> None:
+        """Bring the next jobs of a queue into the cache, before they are asked for. Changes no answer."""
+        for job_id in self.pending.upcoming(queue, limit):
+            self.find_job(job_id)
+
     # Index keys
 
     def put(self, key: bytes, value: bytes | None) -> None:

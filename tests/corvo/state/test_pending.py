@@ -115,7 +115,7 @@ def test_a_window_never_holds_more_than_its_size() -> None:
     for _ in range(5):
         filing.file("mail", Priority.NORMAL)
 
-    assert len(filing.order.upcoming(filing.queues["mail"])) <= 2
+    assert len(filing.order.upcoming("mail", 10)) <= 2
 
 
 def test_no_more_windows_are_kept_than_the_bound() -> None:
@@ -133,7 +133,8 @@ def test_upcoming_names_the_next_claims_in_order() -> None:
     jobs = [filing.file("mail", Priority.NORMAL) for _ in range(3)]
     filing.claim("mail")
 
-    assert filing.order.upcoming(filing.queues["mail"]) == jobs[1:2]
+    assert filing.order.upcoming("mail", 10) == jobs[1:2]
+    assert filing.order.upcoming("mail", 0) == []
 
 
 def test_an_empty_order_gives_nothing_and_then_what_comes() -> None:

@@ -275,3 +275,16 @@ def test_reading_through_the_cache_leaves_the_stored_bytes_alone() -> None:
 
     with nothing_changes(machine):
         machine.job(1)
+
+
+def test_warming_reads_ahead_and_changes_nothing() -> None:
+    machine = Machine()
+    machine.apply(*(enqueue(number) for number in range(1, 8)))
+    machine.restart()
+    machine.apply(fetch(claim=1))
+
+    machine.tables.warm("mail", 3)
+
+    assert [job.id for job in machine.tables._jobs.values()] == [job_id(number) for number in range(1, 5)]
+    with nothing_changes(machine):
+        machine.tables.warm("mail", 3)
