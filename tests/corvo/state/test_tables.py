@@ -280,6 +280,7 @@ def test_reading_through_the_cache_leaves_the_stored_bytes_alone() -> None:
 def test_warming_reads_ahead_and_changes_nothing() -> None:
     machine = Machine()
     machine.apply(*(enqueue(number) for number in range(1, 8)))
+    machine.flush()
     machine.restart()
     machine.apply(fetch(claim=1))
 
