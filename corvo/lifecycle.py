@@ -87,11 +87,16 @@ RULES: MappingProxyType[Verb, Rule] = MappingProxyType(
 )
 
 
+# The same table by pair: one look-up for every move of every job.
+_DESTINATIONS = {(state, verb): rule.destination for verb, rule in RULES.items() for state in rule.sources}
+
+
 def destination(state: State, verb: Verb) -> State:
     """Where the verb leads from here; refused where the table has no such line."""
+    goal = _DESTINATIONS.get((state, verb))
+    if goal is not None:
+        return goal
     rule = RULES[verb]
-    if state in rule.sources:
-        return rule.destination
     sources = " or ".join(sorted(STATE_NAMES[source] for source in rule.sources))
     raise Refusal(
         "WRONG_STATE",

@@ -22,6 +22,7 @@ To change a key: add the new family, write both, migrate at start, then drop the
 """
 
 import struct
+from functools import lru_cache
 
 from corvo.job import Priority
 
@@ -77,6 +78,7 @@ def pending(queue: str, priority: Priority, position: int, job_id: str) -> bytes
     return pending_prefix(queue, priority) + _U64.pack(position) + job_id.encode()
 
 
+@lru_cache(maxsize=16_384)  # the same few queues, for every job twice
 def pending_prefix(queue: str, priority: Priority) -> bytes:
     if priority == Priority.NORMAL:
         return b"qa|%b\0" % queue.encode()
@@ -89,8 +91,13 @@ def pending_position(key: bytes, prefix_size: int) -> tuple[int, str]:
     return position, key[prefix_size + 8 :].decode()
 
 
+@lru_cache(maxsize=16_384)
+def _active_prefix(queue: str) -> bytes:
+    return b"a|%b\0" % queue.encode()
+
+
 def active(queue: str, job_id: str) -> bytes:
-    return b"a|%b\0%b" % (queue.encode(), job_id.encode())
+    return _active_prefix(queue) + job_id.encode()
 
 
 def active_job_id(key: bytes) -> str:

@@ -47,22 +47,37 @@ class MemoryKV:
 
 
 class Overlay:
-    """Changes that are applied but not yet on disk, seen as if they were."""
+    """Changes that are applied but not yet on disk, seen as if they were.
 
-    __slots__ = ("changes", "kv")
+    Two layers, the newer first: what the entry under way has put, and what sealed entries left. A put is then one
+    store, and sealing joins the layers in one go.
+    """
+
+    __slots__ = ("changes", "kv", "puts")
 
     def __init__(self, kv: KV) -> None:
         self.kv = kv
+        self.puts: dict[bytes, bytes | None] = {}
         self.changes: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
+        if key in self.puts:
+            return self.puts[key]
         if key in self.changes:
             return self.changes[key]
         return self.kv.get(key)
 
+    def seal(self) -> dict[bytes, bytes | None]:
+        """What was put since the last seal, joined to the rest."""
+        puts, self.puts = self.puts, {}
+        self.changes.update(puts)
+        return puts
+
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Merges both sides. The changes are few (one turn's), so sorting those in range beats keeping order."""
-        fresh = sorted(item for item in self.changes.items() if start <= item[0] < stop)
+        """Merges all sides. The changes are few (one turn's), so sorting those in range beats keeping order."""
+        found = {key: value for key, value in self.changes.items() if start <= key < stop}
+        found.update((key, value) for key, value in self.puts.items() if start <= key < stop)
+        fresh = sorted(found.items())
         at = 0
         for key, value in self.kv.scan(start, stop):
             while at < len(fresh) and fresh[at][0] < key:

@@ -19,7 +19,8 @@ class Leases:
         return len(self._ends)
 
     def add(self, job_id: str, ends_at: int, claim_id: int) -> None:
-        self.remove(job_id)
+        if job_id in self._ends:
+            self.remove(job_id)
         self._ends[job_id] = (ends_at, claim_id)
         slot = ends_at // _SLOT_NS
         members = self._slots.get(slot)

@@ -67,7 +67,6 @@ class Tables:
         self._jobs_bytes = 0
         self._queues: dict[str, Queue] = {}
         self._workers: dict[str, Worker] = {}
-        self._writes: dict[bytes, bytes | None] = {}
         self._records: dict[bytes, bytes | None] = {}
         self._touched_jobs: dict[str, Job] = {}
         self._touched_queues: dict[str, Queue] = {}
@@ -161,7 +160,7 @@ class Tables:
     # Index keys
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        self._writes[key] = self.overlay.changes[key] = value
+        self.overlay.puts[key] = value
 
     def _put_record(self, key: bytes, value: bytes | None) -> None:
         self._records[key] = value
@@ -190,18 +189,16 @@ class Tables:
 
     def seal(self) -> Changes:
         """Encode what the entry changed, extend the state hash, and hand it out."""
-        writes, records = self._writes, self._records
+        records = self._records
         for job_id, job in self._touched_jobs.items():
             records[keys.job(job_id)] = encode(job)
         for name, queue in self._touched_queues.items():
             records[keys.queue(name)] = encode(queue)
-        if records:
-            writes.update(records)
-            self.overlay.changes.update(records)
+        self.overlay.puts.update(records)
+        writes = self.overlay.seal()
         if writes:
             self.applied.hash = _chain(self.applied.hash, writes)
         changes = Changes(writes, records, self._woken)
-        self._writes = {}
         self._records = {}
         self._touched_jobs = {}
         self._touched_queues = {}
