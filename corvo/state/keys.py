@@ -42,16 +42,9 @@ DUE = b"t|"
 QUEUES = b"qn|"
 WORKERS = b"w|"
 FEED = b"m|"
-# Families of replicated state, for snapshots, hashes and comparisons. Each ends with `|`: prefixes never overlap.
+# Families of replicated state. Each ends with `|`: prefixes never overlap. On disk `r|` also holds the Raft log, whose
+# keys go on with a NUL: whoever scans that family for jobs begins behind it.
 STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS)
-
-# What a snapshot holds, as ranges: the log shares a prefix with the retrying jobs but not their first byte.
-_LOG_END = b"r|\x01"
-
-
-def state_ranges() -> list[tuple[bytes, bytes]]:
-    return [(max(prefix, _LOG_END) if prefix == b"r|" else prefix, prefix_end(prefix)) for prefix in STATE_PREFIXES]
-
 
 APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
 LOG_META = b"\0log"

@@ -24,7 +24,7 @@ from corvo.moments import parse_rfc3339
 from gateway.answers.database import Prepared, ReadDb, Reading
 from gateway.mirror.schema import mirror_cursors, mirror_meta
 
-DELIVERY_MS = 50.0
+DELIVERY_MS = 100.0
 FRESH_MS = 2_500.0  # two signs of life and a half
 WAIT_MS_MAX = 5_000
 _LOOK_EVERY_S = 0.01

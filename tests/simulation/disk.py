@@ -11,8 +11,9 @@ from collections import deque
 
 import msgspec
 
+from corvo.state import keys
 from corvo.state.kv import MemoryKV
-from corvo.state.tables import Applied, Tables
+from corvo.state.tables import decode_applied
 from shards.raft import AnyMessage, Entry, HardState, Membership, Persist, Restored
 
 State = dict[bytes, bytes]
@@ -124,10 +125,8 @@ class Disk:
         if write.changes:
             self.state.write(write.changes)
         self.membership = write.membership
-        self.applied_index = self._applied().index
-
-    def _applied(self) -> Applied:
-        return Tables(self.state).applied
+        raw = self.state.get(keys.APPLIED)
+        self.applied_index = decode_applied(raw).index if raw is not None else 0
 
     def _compact(self, first_index: int) -> None:
         term = self.term(first_index - 1)
