@@ -17,6 +17,7 @@ from corvo.ops.operation import Answer, Asking, Endpoint
 from gateway.http import METHODS, Disconnected, Receive, Request, Response, Scope, Send, require_json
 from gateway.links import Shards
 from gateway.metrics import Metrics
+from gateway.pages import METRICS_UNDER_API
 from gateway.routes import API, Routes
 
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
@@ -65,7 +66,7 @@ class Gateway:
             request.check()
             if metrics.in_flight > REQUESTS_MAX:
                 raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
-            if not request.path.startswith(API):
+            if not request.path.startswith(API) or request.path == METRICS_UNDER_API:
                 route = "page"
                 await self._pages(scope, receive, response.relay)
                 return

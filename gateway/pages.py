@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from corvo.ops.operation import Endpoint
 
 
+METRICS_UNDER_API = "/api/v1/metrics"  # where the original served them: dashboards know it
+
+
 class HealthView(msgspec.Struct):
     status: str
     raft_state: str
@@ -47,6 +50,7 @@ class Pages:
                 Route("/livez", self._livez),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self.metrics),
+                Route(METRICS_UNDER_API, self.metrics),
                 Route("/openapi.json", self._describe),
                 Route("/docs", self._show),
             ],

@@ -11,12 +11,13 @@ from time import perf_counter
 
 import msgspec
 
-from benchmarks.figures import Findings, Goal, value
+from benchmarks.figures import Findings, Goal, compared, value
 from benchmarks.jobs import Fetched, ack_request, close_all
 from benchmarks.load import Address, Connection, LoadFailed, connect_many, on_uvloop, percentiles_ms, post, together
 from benchmarks.node import Node
+from benchmarks.prototype import Prototype
 from benchmarks.queues import queues_over_all
-from benchmarks.scenario import PAYLOAD, Advance, Scenario, Setup
+from benchmarks.scenario import NO_PROTOTYPE, PAYLOAD, Advance, Scenario, Setup
 
 JOBS_PER_S = 100
 SECONDS, SECONDS_QUICK = 10, 3
@@ -88,6 +89,12 @@ def run(setup: Setup) -> Findings:
         advance = setup.watch.stage(f"{JOBS_PER_S} jobs a second to waiting workers", jobs * 2)
         one = on_uvloop(_measure(node.address, over_all[:1], jobs, advance))
         several = on_uvloop(_measure(node.address, over_all, jobs, advance))
+    bare: list[float] = []
+    if setup.prototype is not None:
+        with ExitStack() as running:
+            prototype = Prototype(setup.prototype, setup.folder)
+            running.callback(prototype.stop)
+            bare = on_uvloop(_calls_alone(prototype.address, over_all[:1], jobs))
     figures, details = [], {}
     for label, measured in (("one queue", one), (f"{len(over_all)} queues on {len(over_all)} shards", several)):
         p50, p90, p99 = percentiles_ms(measured.latencies_s())
@@ -97,7 +104,22 @@ def run(setup: Setup) -> Findings:
         details[f"{label}: enqueue call, p50 ms"], _, details[f"{label}: enqueue call, p99 ms"] = percentiles_ms(
             measured.enqueue_s
         )
+    if not bare:
+        return Findings(figures, details, [NO_PROTOTYPE])
+    ours, theirs = percentiles_ms(one.enqueue_s)[0], percentiles_ms(bare)[0]
+    figures.append(compared("one queue: enqueue call, p50", [ours], "ms", [theirs], "prototype"))
+    details["prototype: enqueue call, p50 ms"] = theirs
     return Findings(figures, details)
+
+
+async def _calls_alone(address: Address, queues: list[str], jobs: int) -> list[float]:
+    """The enqueue calls at the same pace, with nobody waiting for the jobs: the prototype has no fetch over HTTP."""
+    measured = _Run(queues, jobs, lambda step: None)
+    producers = await connect_many(address, PRODUCERS)
+    started = perf_counter()
+    await together([measured.produce(producer, first, started) for first, producer in enumerate(producers)])
+    await close_all(producers)
+    return measured.enqueue_s
 
 
 async def _measure(address: Address, queues: list[str], jobs: int, advance: Advance) -> _Run:

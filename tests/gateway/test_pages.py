@@ -18,6 +18,7 @@ GONE = Refusal("SHARD_UNAVAILABLE", "shard 0 is not reachable")
         ("/docs", "text/html; charset=utf-8"),
         ("/openapi.json", "application/json"),
         ("/metrics", "text/plain; version=0.0.4; charset=utf-8"),
+        ("/api/v1/metrics", "text/plain; version=0.0.4; charset=utf-8"),
         ("/livez", "application/json"),
         ("/healthz", "application/json"),
         ("/readyz", "application/json"),
