@@ -18,6 +18,7 @@ from hypercorn.config import Config
 from hypercorn.events import Event, Updated
 
 from corvo.ids import Minter
+from corvo.limits import BODY_BYTES_MAX
 from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
 from corvo.ops.operation import Asking
 from corvo.settings import Settings, split_address
@@ -29,6 +30,7 @@ from gateway.journeys import Journeys
 from gateway.links import Shards
 from gateway.metrics import Metrics
 from gateway.pages import Pages
+from gateway.stream import Streams
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
 
@@ -68,10 +70,12 @@ async def _run(settings: Settings, run_dir: Path) -> None:
     journeys = Journeys(shards, fetching, read_db, mint, health)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
-    gateway = Gateway(shards, asking, journeys.by_name(), pages.app(), metrics)
+    streams = Streams(shards, fetching, asking)
+    gateway = Gateway(shards, asking, journeys.by_name(), pages.app(), metrics, streams)
 
     def drain() -> None:
         log.info("draining")
+        streams.drain()
         fetching.drain()  # waits end early, /readyz says no; then the server finishes what is in flight
         loop.call_later(0.1, stop.set)
 
@@ -100,6 +104,8 @@ def _config(settings: Settings) -> Config:
     config.keep_alive_max_requests = 1_000_000_000  # the default closes a busy worker's connection every 1000 requests
     config.h11_max_incomplete_size = 32 * 1024
     config.backlog = 1024
+    config.websocket_max_message_size = BODY_BYTES_MAX  # a larger frame closes the stream with 1009
+    config.websocket_ping_interval = 20.0
     return config
 
 

@@ -19,6 +19,8 @@ from gateway.links import Shards
 from gateway.metrics import Metrics
 from gateway.pages import METRICS_UNDER_API
 from gateway.routes import API, Routes
+from gateway.stream import PATH as STREAM_PATH
+from gateway.stream import Streams
 
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 REQUESTS_MAX = 20_000
@@ -37,8 +39,10 @@ class Gateway:
         journeys: dict[str, Journey],
         pages: Callable[[Scope, Receive, Send], Awaitable[None]],
         metrics: Metrics,
+        streams: Streams,
     ) -> None:
         self._shards = shards
+        self._streams = streams
         self._asking = asking
         self._journeys = journeys
         self._pages = pages
@@ -51,10 +55,16 @@ class Gateway:
         if scope["type"] == "http":
             await self._serve(scope, receive, send)
         elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": "no stream is served here"})
+            await self._serve_stream(scope, receive, send)
         else:
             await _lifespan(receive, send)
+
+    async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == STREAM_PATH:
+            await self._streams.serve(scope, receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": f"the stream is at {STREAM_PATH}"})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

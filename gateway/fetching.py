@@ -39,15 +39,34 @@ class Fetching:
 
     async def fetch(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         """`hung_up` returns when the client is gone."""
-        runs = [
+        begun = self.begin(fetch)
+        if begun is not None:
+            return await self.finish(*begun, hung_up)
+        return await self._fetch_over(fetch, self._runs(fetch), hung_up)
+
+    def begin(self, fetch: Fetch) -> tuple[int, Pending] | None:
+        """A fetch on one shard leaves in this very tick, behind whatever was asked of that shard before it. None: its
+        queues are on several shards."""
+        if self._draining.is_set():
+            fetch.wait_ms = 0
+        shards = {shard_of_queue(queue, len(self._shards)) for queue in fetch.queues}
+        if len(shards) > 1:
+            return None
+        shard = shards.pop()
+        return shard, self._shards.park(shard, fetch, fetch.wait_ms)
+
+    async def finish(self, shard: int, pending: Pending, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
+        future: asyncio.Future[list[Claimed]] = pending.future
+        # A claim may cross the recall: the recall is then answered with it.
+        with self._watched([(shard, pending)], hung_up):
+            return await future
+
+    def _runs(self, fetch: Fetch) -> list[tuple[int, list[str]]]:
+        """Neighbouring queues of one shard together, in the order in which the caller named them."""
+        return [
             (shard, list(queues))
             for shard, queues in groupby(fetch.queues, lambda queue: shard_of_queue(queue, len(self._shards)))
         ]
-        if self._draining.is_set():
-            fetch.wait_ms = 0
-        if len(runs) == 1:
-            return await self._fetch_on(runs[0][0], fetch, hung_up)
-        return await self._fetch_over(fetch, runs, hung_up)
 
     async def _fetch_over(
         self, fetch: Fetch, runs: list[tuple[int, list[str]]], hung_up: Callable[[], Awaitable[None]]
@@ -110,13 +129,6 @@ class Fetching:
                 if not pending.future.done():
                     self._shards.recall(shard, pending)
 
-    async def _fetch_on(self, shard: int, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
-        pending = self._shards.park(shard, fetch, fetch.wait_ms)
-        future: asyncio.Future[list[Claimed]] = pending.future
-        # A claim may cross the recall: the recall is then answered with it.
-        with self._watched([(shard, pending)], hung_up):
-            return await future
-
     @contextmanager
     def _watched(self, calls: list[tuple[int, Pending]], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
         """Inside, the calls are recalled when the client hangs up or the gateway drains."""
@@ -137,6 +149,9 @@ class Fetching:
             timer.cancel()
             if watch is not None:
                 watch.cancel()
+            for shard, pending in calls:
+                if pending.future.cancelled():  # whoever waited was ended from outside: the shard must not wait on
+                    self._shards.recall(shard, pending)
 
     def _recall(self, calls: list[tuple[int, Pending]]) -> None:
         for shard, pending in calls:

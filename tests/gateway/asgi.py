@@ -17,6 +17,7 @@ from gateway.app import Gateway
 from gateway.fetching import Fetching
 from gateway.http import Receive, Request, Scope, Send
 from gateway.metrics import Metrics
+from gateway.stream import Streams
 from tests.gateway.fake_shards import FakeShards
 from tests.support.builders import NOW, Clock
 
@@ -125,13 +126,15 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
     async def elsewhere(body: Any, request: Request) -> Answer:
         return Answer(200, ServerInfo("1", "1"))
 
+    asking = Asking(len(shards), PAYLOAD_BYTES_MAX, mint, clock)
     return Gateway(
         shards,  # type: ignore[arg-type]
-        Asking(len(shards), PAYLOAD_BYTES_MAX, mint, clock),
+        asking,
         {"fetch": fetch, "fetch_batch": fetch_batch}
         | dict.fromkeys(("search", "queues", "workers", "cluster_status", "info"), elsewhere),
         pages,
         metrics,
+        Streams(shards, fetching, asking),  # type: ignore[arg-type]
     )
 
 

@@ -434,7 +434,7 @@ def check_payload(house: House, payload: bytes) -> None:
 
 def test_every_endpoint_has_a_plan_or_a_journey() -> None:
     with pytest.raises(AssertionError, match="no journey serves"):
-        Gateway(FakeShards(), an_asking(), {}, lambda *_: None, Metrics())  # type: ignore[arg-type,return-value]
+        Gateway(FakeShards(), an_asking(), {}, lambda *_: None, Metrics(), None)  # type: ignore[arg-type,return-value]
 
 
 def test_a_refusal_of_a_shard_reaches_the_client() -> None:

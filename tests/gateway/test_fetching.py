@@ -342,11 +342,12 @@ def test_of_two_that_call_at_once_one_may_be_gone() -> None:
     run(test())
 
 
-def test_an_abandoned_fetch_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("queues", [(A,), (A, B)])
+def test_an_abandoned_fetch_leaves_nothing_behind(queues: tuple[str, ...]) -> None:
     async def test() -> None:
         scene = Scene()
-        fetched = asyncio.create_task(scene.fetch(A, B, wait_ms=60_000))
-        await scene.waiting(2)
+        fetched = asyncio.create_task(scene.fetch(*queues, wait_ms=60_000))
+        await scene.waiting(len(queues))
         fetched.cancel()
         with pytest.raises(asyncio.CancelledError):
             await fetched

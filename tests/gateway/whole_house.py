@@ -10,6 +10,7 @@ from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.journeys import Journeys
 from gateway.pages import Pages
+from gateway.stream import Streams
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
 from tests.support.builders import NOW, Clock
 
@@ -21,10 +22,12 @@ class WholeHouse(House):
         shards = self.shards
         mint = Minter(Clock([NOW]), 0xABCDE)
         health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
-        journeys = Journeys(shards, Fetching(shards, self.draining), self.read_db, mint, health)  # type: ignore[arg-type]
+        fetching = Fetching(shards, self.draining)  # type: ignore[arg-type]
+        journeys = Journeys(shards, fetching, self.read_db, mint, health)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
-        self.app = Gateway(shards, asking, journeys.by_name(), pages.app(), self.metrics)  # type: ignore[arg-type]
+        streams = Streams(shards, fetching, asking)  # type: ignore[arg-type]
+        self.app = Gateway(shards, asking, journeys.by_name(), pages.app(), self.metrics, streams)  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:
         self.read_db.close()

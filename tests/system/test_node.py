@@ -1,5 +1,6 @@
 """One node, end to end: what the README promises, over real processes."""
 
+import json
 import sqlite3
 import threading
 import time
@@ -8,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from chaos.kill_shards import settled, unlike_rows
 from chaos.node import Node, wait_until
@@ -233,3 +236,23 @@ def _is_whole(node: Node) -> bool:
         return unlike_rows(node, settled(node)) == []
     except sqlite3.Error:
         return False
+
+
+def test_the_stream_carries_whole_lives_and_ends_in_order(node: Node) -> None:
+    url = node.url.replace("http://", "ws://") + "/api/v1/stream"
+    with connect(url, subprotocols=["corvo.json.v1"], compression=None) as stream:  # type: ignore[list-item]
+        fetch = {"queues": ["stream.near"], "worker_id": "w1", "count": 10}
+        stream.send(json.dumps({"id": 1, "enqueue": [{"queue": "stream.near"}] * 3, "fetch": fetch}))
+        jobs = json.loads(stream.recv(10.0))["jobs"]
+        acks = [{"job_id": job["job_id"], "lease_token": job["lease_token"]} for job in jobs]
+        stream.send(json.dumps({"id": 2, "ack": acks, "fetch": fetch | {"wait_ms": 30_000}}))
+        wait_until(lambda: sum(s.fetches_parked for s in statuses(node.data_dir, 4)) == 1, "the fetch to wait", 10.0)
+
+        assert node.stop() == 0
+
+        told, answered = json.loads(stream.recv(10.0)), json.loads(stream.recv(10.0))
+        assert (told["id"], told["code"]) == (None, "DRAINING")
+        assert (answered["id"], answered["acked"], answered["jobs"]) == (2, [{"status": "ok"}] * 3, [])
+        with pytest.raises(ConnectionClosed) as closed:
+            stream.recv(10.0)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1001
