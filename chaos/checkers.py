@@ -34,12 +34,15 @@ def completed_twice(history: History, held: Held) -> list[str]:
 
 
 def reused_leases(history: History) -> list[str]:
-    """Promise 2: a lease token is handed out once, except to the repetition of the fetch that got it."""
-    return [
-        f"{job_id}: lease tokens went {tokens}"
-        for job_id, tokens in sorted(history.claims.items())
-        if sorted(tokens) != tokens
-    ]
+    """Promise 2: a lease token never goes back, and belongs to one worker. Seeing it twice by the same worker is the
+    repetition of a fetch whose answer was lost."""
+    faults = []
+    for job_id, claims in sorted(history.claims.items()):
+        owners: dict[int, str] = {}
+        for token, worker in claims:
+            if owners.setdefault(token, worker) != worker:
+                faults.append(f"{job_id}: lease {token} was given to {owners[token]} and to {worker}")
+    return faults
 
 
 def wrong_counts(held: Held) -> list[str]:
@@ -53,6 +56,27 @@ def wrong_counts(held: Held) -> list[str]:
         if queue.completed != counted[State.COMPLETED]:
             faults.append(f"queue {name} completed {queue.completed}, {counted[State.COMPLETED]} jobs are completed")
     return faults
+
+
+def unlike_errors(held: Held, errors: Iterable[sqlite3.Row]) -> list[str]:
+    """Promise 6, for the failures that were recorded."""
+    rows = {(row["job_id"], row["claim"]): (row["attempt"], row["error"], row["created_at"]) for row in errors}
+    kept = {key: (one.attempt, one.error, to_rfc3339(one.created_at)) for key, one in held.errors.items()}
+    return [
+        f"error {key} is {rows.get(key)} in read.db and {kept.get(key)} in its shard"
+        for key in sorted(rows.keys() | kept.keys())
+        if rows.get(key) != kept.get(key)
+    ]
+
+
+def unlike_workers(held: Held, workers: Iterable[sqlite3.Row]) -> list[str]:
+    rows = {(row["id"], row["shard"]): (row["hostname"] or "", row["last_heartbeat"]) for row in workers}
+    kept = {key: (one.hostname, to_rfc3339(one.last_seen_at)) for key, one in held.workers.items()}
+    return [
+        f"worker {key} is {rows.get(key)} in read.db and {kept.get(key)} in its shard"
+        for key in sorted(rows.keys() | kept.keys())
+        if rows.get(key) != kept.get(key)
+    ]
 
 
 def unlike_rows(held: Held, jobs: Iterable[sqlite3.Row], queues: Iterable[sqlite3.Row]) -> list[str]:

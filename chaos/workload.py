@@ -15,6 +15,7 @@ from corvo.client.calls import ServerRefused
 from corvo.client.http import Client, Unreachable
 from corvo.ops.jobs.ack import AckBody
 from corvo.ops.jobs.enqueue import EnqueueBody
+from corvo.ops.jobs.fail import FailBody
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchedJob
 
 
@@ -23,7 +24,7 @@ class History(msgspec.Struct):
 
     enqueued: set[str] = set()  # ids that the server acknowledged
     acked: dict[str, set[int]] = {}  # job → lease tokens whose ack was answered ok
-    claims: dict[str, list[int]] = {}  # job → lease tokens handed out, in the order seen
+    claims: dict[str, list[tuple[int, str]]] = {}  # job → lease token and worker, in the order seen
     refusals: Counter[str] = msgspec.field(default_factory=Counter)
     broken_calls: int = 0
 
@@ -78,6 +79,7 @@ class Workload:
                     payload=msgspec.Raw(b'{"producer":%d,"number":%d}' % (number, count)),
                     priority=dice.choice(("critical", "high", "normal", "normal")),
                     max_retries=50,
+                    retry_backoff="none",
                 )
                 try:
                     job_id = client.enqueue(body).job_id
@@ -98,8 +100,11 @@ class Workload:
                     continue
                 for job in jobs:
                     with self._lock:
-                        self.history.claims.setdefault(job.job_id, []).append(job.lease_token)
-                    self._ack(client, job)
+                        self.history.claims.setdefault(job.job_id, []).append((job.lease_token, worker_id))
+                    if job.attempt == 1 and hash(job.job_id) % 10 == 0:
+                        self._fail(client, job)  # some jobs take two attempts, so that failures are recorded too
+                    else:
+                        self._ack(client, job)
 
     def _ack(self, client: Client, job: FetchedJob) -> None:
         deadline = time.monotonic() + 30.0
@@ -115,6 +120,12 @@ class Workload:
             with self._lock:
                 self.history.acked.setdefault(job.job_id, set()).add(job.lease_token)
             return
+
+    def _fail(self, client: Client, job: FetchedJob) -> None:
+        try:
+            client.fail(job.job_id, FailBody(error="on purpose", lease_token=job.lease_token))
+        except (ServerRefused, Unreachable) as error:
+            self._note(error)  # the lease ends by itself
 
     def _note(self, error: Exception) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from corvo.limits import JSON_DEPTH_MAX, SMALL_JSON_BYTES_MAX
 T = TypeVar("T")
 
 _ESCAPES = re.compile(rb"\\.", re.DOTALL)
+_EXTREME_NUMBER = re.compile(rb"[0-9][eE][+-]?[0-9]{3}|[0-9]{300}")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _FIELD_PATH = re.compile(r"(.*) - at `\$(.*)`$", re.DOTALL)
 _FIELD_NAME = re.compile(r"(?:required|unknown) field `(.*)`$", re.DOTALL)
@@ -59,6 +60,16 @@ def check_depth(body: bytes) -> None:
         raise Refusal("PARSE_ERROR", f"the body is nested deeper than {JSON_DEPTH_MAX} levels")
 
 
+def check_numbers(text: bytes, field: str) -> None:
+    """A number that no double can hold would pass through us and break whoever reads it, our own tools among them.
+    Only a text that could hold one is looked at closely."""
+    if _EXTREME_NUMBER.search(text):
+        try:
+            msgspec.json.decode(text)
+        except msgspec.ValidationError as error:
+            raise invalid(field, str(error)[0].lower() + str(error)[1:]) from None
+
+
 def document(raw: msgspec.Raw, field: str, bytes_max: int = SMALL_JSON_BYTES_MAX) -> bytes:
     """An optional JSON document: `null` and absence are both none."""
     if raw is EMPTY_RAW:
@@ -66,6 +77,7 @@ def document(raw: msgspec.Raw, field: str, bytes_max: int = SMALL_JSON_BYTES_MAX
     text = bytes(raw)
     if text == b"null":
         return b""
+    check_numbers(text, field)
     if len(text) > bytes_max:
         raise Refusal("PAYLOAD_TOO_LARGE", f"{field}: {len(text)} bytes of JSON, at most {bytes_max} are taken", field)
     return text

@@ -7,7 +7,7 @@ returns the settings with the origin of each value, or every fault at once. Part
 import difflib
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -25,9 +25,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     shards: Annotated[
         int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
     ] = 4
-    raft_bind: Annotated[str, Meta(description="address and first port of links to other nodes; shard i adds i")] = (
-        ":9400"
-    )
+    raft_bind: Annotated[
+        str, Meta(description="address and first port of links to other nodes; nothing listens yet")
+    ] = ":9400"
     node_id: Annotated[
         str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
     ] = "node-1"
@@ -78,7 +78,7 @@ def load(
         try:
             checked[name] = msgspec.convert(value, _types()[name], strict=False)
         except msgspec.ValidationError as error:
-            faults.append(f"{_label(name, origins[name])} is {value!r}: {str(error)[0].lower()}{str(error)[1:]}")
+            faults.append(f"{_label(name, origins[name])} is {value!r}: {_expected(name, error)}")
     settings = Settings(**checked)  # what was faulty stands at its default, so that the rest can be checked too
     faults += _check_relations(settings)
     if faults:
@@ -125,6 +125,13 @@ def _from_file(text: str, file_name: str, faults: list[str]) -> dict[str, Any]:
         faults.append(f"{file_name} has an unknown setting {name!r}{hint}")
         del table[name]
     return table
+
+
+def _expected(name: str, error: msgspec.ValidationError) -> str:
+    choices = get_args(get_args(_types()[name])[0])
+    if choices:
+        return f"expected {' or '.join(map(str, choices))}"
+    return str(error)[0].lower() + str(error)[1:]
 
 
 def _label(name: str, origin: str) -> str:

@@ -20,7 +20,7 @@ from corvo.errors import Refusal
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
 from corvo.sharding import shard_of_queue
-from gateway.links import Pending, Shards
+from gateway.links import Pending, Shards, unreachable
 
 GRACE_S = 0.05  # a reply within this needs no watch over the client's connection
 
@@ -90,6 +90,7 @@ class Fetching:
 
     async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
         claimed: list[Claimed] = []
+        refusal: Refusal | None = None
         for number, (shard, queues) in enumerate(runs):
             part = msgspec.structs.replace(
                 fetch,
@@ -98,20 +99,24 @@ class Fetching:
                 wait_ms=0,
                 claim_id=fetch.claim_id + number,
             )
+            if not self._shards.is_up(shard):
+                refusal = unreachable(shard)  # one shard that is away must not keep the jobs of the others from workers
+                continue
             try:
                 claimed += await self._shards.ask(shard, part)
-            except Refusal:
-                if not claimed:
-                    raise
-                break  # what the others gave is claimed already: handed out, it is not lost until its leases end
+            except Refusal as refused:
+                refusal = refused
             if len(claimed) >= fetch.count:
                 break
         fetch.claim_id += len(runs)
+        if refusal is not None and not claimed and fetch.wait_ms == 0:
+            raise refusal
         return claimed
 
     async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> int | None:
         """The shard that has a job. The other awaits are taken back."""
         awaits: list[tuple[int, Pending]] = []
+        refusals: list[Refusal] = []
         try:
             for shard, ask in asks.items():  # one that is full refuses: those before it are taken back, too
                 awaits.append((shard, self._shards.park(shard, ask, ask.wait_ms)))
@@ -120,9 +125,14 @@ class Fetching:
                 while waiting:
                     done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                     for shard, pending in awaits:
-                        if pending.future in done and pending.future.result():  # a refusal is raised here
-                            return shard
-                return None  # every shard's patience ended, or all were recalled
+                        if pending.future in done:
+                            if isinstance(error := pending.future.exception(), Refusal):
+                                refusals.append(error)  # the others may still call
+                            elif pending.future.result():
+                                return shard
+                if len(refusals) == len(awaits):
+                    raise refusals[0]
+                return None  # the patience of those that could be asked ended, or all were recalled
         finally:
             for shard, pending in awaits:
                 pending.future.add_done_callback(_look_at)

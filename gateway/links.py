@@ -22,6 +22,7 @@ from corvo.ops.operation import Operation, Query
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
 IN_FLIGHT_MAX = 16_384
+IN_FLIGHT_BYTES_MAX = 64 * 1024 * 1024  # a shard that stands still must not make the gateway grow
 SWEEP_S = 0.25
 BYTES_PER_MESSAGE = 8 * 1024 * 1024
 
@@ -46,6 +47,7 @@ class ShardLink:
         self._calls: dict[int, Pending] = {}
         self._waiting: list[Pending] = []
         self._next_id = 0
+        self._bytes = 0  # of all calls under way
         self._is_flush_due = False
         socket = self._socket = context.socket(zmq.DEALER)
         socket.set_hwm(IN_FLIGHT_MAX)
@@ -73,9 +75,15 @@ class ShardLink:
             raise Refusal(
                 "OVERLOADED", f"{IN_FLIGHT_MAX} requests wait for shard {self.shard}; try again", retry_after_ms=250
             )
+        raw = encode(ask)
+        if self._bytes + len(raw) > IN_FLIGHT_BYTES_MAX and self._calls:
+            raise Refusal(
+                "OVERLOADED", f"{self._bytes} bytes wait for shard {self.shard}; try again", retry_after_ms=250
+            )
         self._next_id += 1
-        pending = Pending(self._next_id, ask, encode(ask), monotonic() + timeout_s, self._loop.create_future())
+        pending = Pending(self._next_id, ask, raw, monotonic() + timeout_s, self._loop.create_future())
         self._calls[pending.call_id] = pending
+        self._bytes += len(raw)
         self._waiting.append(pending)
         if not self._is_flush_due:
             self._is_flush_due = True
@@ -87,7 +95,7 @@ class ShardLink:
         if pending.is_sent and self.is_up:
             self._send([Call(pending.call_id, 0, b"")])
         elif not pending.future.done():
-            self._calls.pop(pending.call_id, None)
+            self._drop(pending.call_id)
             pending.future.set_result([])
 
     def close(self) -> None:
@@ -105,25 +113,31 @@ class ShardLink:
         self._is_flush_due = False
         if not self.is_up or not self._waiting:
             return  # sent when the link comes up
-        waiting, self._waiting = self._waiting, []
+        waiting = [pending for pending in self._waiting if not pending.future.done()]
+        self._waiting = []
         now = monotonic()
-        message: list[Call] = []
-        size = 0
-        for number, pending in enumerate(waiting):
-            if pending.future.done():
-                continue
-            if len(message) >= CALLS_PER_MESSAGE_MAX or size > BYTES_PER_MESSAGE:
-                if not self._send(message):
-                    self._waiting = waiting[number:] + self._waiting
-                    return
-                message, size = [], 0
-            message.append(Call(pending.call_id, max(int((pending.deadline - now) * 1000), 1), pending.raw))
-            size += len(pending.raw)
-            pending.is_sent = True
-        if message:
-            self._send(message)
+        while waiting:
+            batch, size = [], 0
+            for pending in waiting[:CALLS_PER_MESSAGE_MAX]:
+                batch.append(pending)
+                size += len(pending.raw)
+                if size > BYTES_PER_MESSAGE:
+                    break
+            message = [Call(p.call_id, max(int((p.deadline - now) * 1000), 1), p.raw) for p in batch]
+            if not self._send(message):
+                self._waiting = waiting + self._waiting  # the sweep tries again
+                break
+            for pending in batch:
+                pending.is_sent = True
+            waiting = waiting[len(batch) :]
         # The descriptor only signals edges: what arrived while we sent would otherwise wait for the next one.
         self._receive()
+
+    def _drop(self, call_id: int) -> Pending | None:
+        pending = self._calls.pop(call_id, None)
+        if pending is not None:
+            self._bytes -= len(pending.raw)
+        return pending
 
     def _send(self, message: list[Call]) -> bool:
         try:
@@ -146,7 +160,7 @@ class ShardLink:
                 log.error("reply refused", shard=self.shard, reason=str(error))
                 continue
             for reply in replies:
-                pending = self._calls.pop(reply.id, None)
+                pending = self._drop(reply.id)
                 if pending is None or pending.future.done():
                     continue
                 try:
@@ -175,7 +189,9 @@ class ShardLink:
             if pending.is_sent:
                 self.repeats += 1
                 if isinstance(pending.ask, Fetch):
+                    self._bytes -= len(pending.raw)
                     pending.raw = encode(msgspec.structs.replace(pending.ask, is_repeated=True))
+                    self._bytes += len(pending.raw)
         self._waiting = list(self._calls.values())
         self._flush()
 
@@ -186,8 +202,8 @@ class ShardLink:
         self._receive()
         now = monotonic()
         for call_id in [call_id for call_id, pending in self._calls.items() if pending.deadline <= now]:
-            pending = self._calls.pop(call_id)
-            if not pending.future.done():
+            pending = self._drop(call_id)
+            if pending is not None and not pending.future.done():
                 pending.future.set_exception(self._unanswered(pending))
         if self._waiting and self.is_up:
             self._flush()
@@ -201,7 +217,11 @@ class ShardLink:
                 f"shard {self.shard} was lost with the request under way and has not come back; look before repeating",
                 retry_after_ms=1_000,
             )
-        return Refusal("SHARD_UNAVAILABLE", f"shard {self.shard} is not reachable; try again", retry_after_ms=1_000)
+        return unreachable(self.shard)
+
+
+def unreachable(shard: int) -> Refusal:
+    return Refusal("SHARD_UNAVAILABLE", f"shard {shard} is not reachable; try again", retry_after_ms=1_000)
 
 
 class Shards:
@@ -224,6 +244,9 @@ class Shards:
 
     def recall(self, shard: int, pending: Pending) -> None:
         self.links[shard].recall(pending)
+
+    def is_up(self, shard: int) -> bool:
+        return self.links[shard].is_up
 
     async def ask_all(self, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
         """Results in the order of the calls. The first refusal is raised, after every call has ended."""

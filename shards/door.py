@@ -19,6 +19,7 @@ from shards.parking import Parking, Waiting
 from shards.presence import Presence
 
 CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
+WAITING_BYTES_MAX = 64 * 1024 * 1024
 CALLS_PARKED_MAX = 100_000
 PULLS_PARKED_MAX = 16
 AWAIT_RECHECK_NS = 10_000_000
@@ -39,6 +40,7 @@ class Door:
         self.pulls: deque[Waiting] = deque()
         self.operations: deque[Waiting] = deque()  # for the log
         self.queries: list[Waiting] = []  # for the leader's state
+        self._waiting_bytes = 0  # of `operations`
         self.overloads = 0
         self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
         self._recheck_at_ns = 0
@@ -49,9 +51,7 @@ class Door:
 
     def admit(self, peer: bytes, call: Call, now_ns: int) -> None:
         if not call.ask:
-            recalled = self.parking.remove((peer, call.id))
-            if recalled is not None:
-                self._answer_empty(recalled)
+            self._recall(peer, call.id)
             return
         try:
             ask: Operation | Query = decode_ask(call.ask)
@@ -70,11 +70,22 @@ class Door:
         else:
             self.queries.append(waiting)
 
+    def _recall(self, peer: bytes, call_id: int) -> None:
+        """Whoever asked waits no longer: answered now if it is parked, and never parked if it is on its way there."""
+        parked = self.parking.remove((peer, call_id))
+        if parked is not None:
+            self._answer_empty(parked)
+            return
+        for waiting in self.operations:
+            if waiting.key == (peer, call_id):
+                waiting.wait_until_ns = waiting.arrived_ns
+
     def _admit_operation(self, waiting: Waiting) -> None:
-        if len(self.operations) >= CALLS_WAITING_MAX:
+        if len(self.operations) >= CALLS_WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
             self._turn_away(waiting)
             return
         self.operations.append(waiting)
+        self._waiting_bytes += len(waiting.raw)
         if isinstance(waiting.ask, Enqueue):
             for job in waiting.ask.jobs:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
@@ -154,6 +165,7 @@ class Door:
             for woken in self._wake(queue, known.counts[0]):
                 if isinstance(woken.ask, Fetch):
                     self.operations.append(woken)
+                    self._waiting_bytes += len(woken.raw)
                 else:
                     self.answer(woken.peer, woken.call_id, True)
                     self.told.add(queue)
@@ -188,6 +200,7 @@ class Door:
         size = 0
         while self.operations and len(batch) < calls_max and size < bytes_max:
             waiting = self.operations.popleft()
+            self._waiting_bytes -= len(waiting.raw)
             if waiting.deadline_ns < now_ns:
                 self.answer(waiting.peer, waiting.call_id, _LATE)
                 continue
@@ -208,6 +221,7 @@ class Door:
         for waiting in [*self.operations, *self.queries]:
             self.answer(waiting.peer, waiting.call_id, refused)
         self.operations.clear()
+        self._waiting_bytes = 0
         self.queries.clear()
 
     def take_replies(self) -> list[tuple[bytes, bytes]]:

@@ -21,6 +21,7 @@ NUMBER = "{number}"  # in a command: the number of the process among its program
 # supervisord counts the deaths in a row, so a slow crash loop is caught as surely as a fast one.
 STARTED_S = 5
 DEATHS_MAX = 10
+DEATHS_ANY = 1_000_000_000  # of a process without which the node still serves jobs
 STOP_MARGIN_S = 5  # beyond the drain, before a process that does not stop is killed
 LOG_BYTES_MAX = 1_000_000
 
@@ -33,6 +34,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     priority: int
     count: int = 1
+    deaths_max: int = DEATHS_MAX
     process: str = ""  # name of each of its processes; NUMBER is allowed here too
 
 
@@ -43,7 +45,13 @@ class Unwritable(ValueError):
 def programs(settings: Settings) -> list[Program]:
     python = sys.executable
     return [
-        Program(name="mirror", command=(python, "-m", "gateway.mirror", "--run-dir", RUN), priority=10),
+        # Lists may fail while jobs are served: a mirror that cannot live is tried again for ever, and /readyz says so.
+        Program(
+            name="mirror",
+            command=(python, "-m", "gateway.mirror", "--run-dir", RUN),
+            priority=10,
+            deaths_max=DEATHS_ANY,
+        ),
         Program(
             name="shards",
             command=(python, "-m", "shards", "--run-dir", RUN, "--shard", NUMBER),
@@ -88,7 +96,7 @@ def render(programs: Sequence[Program], data_dir: str, shutdown_timeout: float) 
                     "priority": str(program.priority),
                     "autorestart": "true",
                     "startsecs": str(STARTED_S),
-                    "startretries": str(DEATHS_MAX),
+                    "startretries": str(program.deaths_max),
                     "stopsignal": "TERM",
                     "stopwaitsecs": str(math.ceil(shutdown_timeout) + STOP_MARGIN_S),
                     "stopasgroup": "true",

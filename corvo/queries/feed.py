@@ -17,7 +17,7 @@ class Batch(msgspec.Struct, array_like=True):
     upto: int
     records: list[tuple[bytes, bytes | None]]
     is_gap: bool = False
-    presence: list[Worker] = []  # workers that wait at this shard: not replicated, gone with the process
+    presence: list[Worker] | None = None  # all that wait at this shard; None: as before. Gone with the process
 
 
 class Pull(Query, tag=1010):

@@ -1,15 +1,18 @@
 """Workers that have claimed jobs, merged over the shards that know them, and those that wait for a job now."""
 
 import json
+import time
 
 import msgspec
 import sqlalchemy as sa
 
+from corvo.moments import to_rfc3339
 from corvo.queries.workers import WorkerView
 from gateway.answers.database import Prepared, ReadDb, Reading
 from gateway.mirror.schema import BY_LEASE, jobs, presence
 from gateway.mirror.schema import workers as table
 
+WAITING_NS_MAX = 65_000_000_000  # the longest poll and a little: a waiting worker not seen for so long has left
 ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer any more
 
 
@@ -49,8 +52,11 @@ async def answer(read_db: ReadDb) -> list[WorkerView]:
 
 def _answer(reading: Reading) -> list[WorkerView]:
     workers: dict[str, Sighting] = {}
+    oldest = to_rfc3339(time.time_ns() - WAITING_NS_MAX)
     for statement, is_waiting in ((_KNOWN, False), (_WAITING, True)):
         for worker_id, hostname, queues, last_heartbeat, started_at in reading.rows(statement):
+            if is_waiting and last_heartbeat < oldest:
+                continue
             seen = Sighting(hostname or "", set(json.loads(queues or "[]")), last_heartbeat, started_at, is_waiting)
             known = workers.get(worker_id)
             workers[worker_id] = seen if known is None else _merge(known, seen)

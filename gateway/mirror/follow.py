@@ -195,7 +195,7 @@ class Follower:
             return []
         size = sum(len(value) for _, value in batch.records if value is not None)
         course.is_following = len(batch.records) < course.records_max and size < WHOLE_BATCH_BYTES_MAX
-        presence = _encode(batch.presence)
+        presence = course.presence if batch.presence is None else _encode(batch.presence)
         is_present_as_before = presence == course.presence
         course.presence = presence
         course.after = batch.upto
@@ -208,7 +208,7 @@ class Follower:
                 shard=course.shard,
                 rows=rows,
                 cursor=_cursor(course),
-                presence=None if is_present_as_before else presence_rows(course.shard, batch.presence),
+                presence=None if is_present_as_before else presence_rows(course.shard, batch.presence or []),
             )
         ]
 

@@ -7,8 +7,9 @@ import msgspec
 from chaos import checkers
 from chaos.state import Held
 from chaos.workload import History
-from corvo.job import Job, Priority, new_queue
+from corvo.job import Job, JobError, Priority, Worker, new_queue
 from corvo.lifecycle import State
+from corvo.moments import to_rfc3339
 from corvo.retry import Backoff
 
 
@@ -77,9 +78,23 @@ def test_an_ack_under_an_old_lease_is_noticed() -> None:
     assert checkers.completed_twice(History(acked={a_job(1).id: {1}}), held_with(a_job(1, token=2))) != []
 
 
-def test_a_lease_token_that_goes_back_is_noticed() -> None:
-    assert checkers.reused_leases(History(claims={"j": [1, 2, 2, 3]})) == []
-    assert checkers.reused_leases(History(claims={"j": [2, 1]})) != []
+def test_a_lease_given_to_two_workers_is_noticed() -> None:
+    assert checkers.reused_leases(History(claims={"j": [(1, "a"), (2, "b"), (2, "b"), (3, "a")]})) == []
+    assert checkers.reused_leases(History(claims={"j": [(1, "a"), (1, "b")]})) != []
+
+
+def test_a_recorded_failure_or_worker_that_differs_is_noticed() -> None:
+    error = JobError("j", 1, 1, "no", "", 10**18)
+    worker = Worker("w", "host", ["q"], 10**18, 10**18)
+    held = Held(errors={("j", 1): error}, workers={("w", 0): worker})
+    row = {"job_id": "j", "claim": 1, "attempt": 1, "error": "no", "created_at": to_rfc3339(10**18)}
+    seen = {"id": "w", "shard": 0, "hostname": "host", "last_heartbeat": to_rfc3339(10**18)}
+
+    assert checkers.unlike_errors(held, [row]) == checkers.unlike_workers(held, [seen]) == []  # type: ignore[list-item]
+    assert checkers.unlike_errors(held, []) != []
+    assert checkers.unlike_errors(held, [row | {"error": "yes"}]) != []  # type: ignore[list-item]
+    assert checkers.unlike_workers(held, []) != []
+    assert checkers.unlike_workers(held, [seen | {"hostname": "other"}]) != []  # type: ignore[list-item]
 
 
 def test_a_wrong_count_is_noticed() -> None:

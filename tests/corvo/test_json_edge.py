@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo.errors import Refusal
-from corvo.json_edge import EMPTY_RAW, check_depth, decode_body, document, object_document, to_raw
+from corvo.json_edge import EMPTY_RAW, check_depth, check_numbers, decode_body, document, object_document, to_raw
 from corvo.limits import JSON_DEPTH_MAX
 
 
@@ -174,3 +174,16 @@ def test_where_an_object_is_wanted_nothing_else_is_taken(text: bytes) -> None:
 
 def test_a_stored_document_is_shown_as_it_is() -> None:
     assert msgspec.json.encode([to_raw(b'{"a" : 1}')]) == b'[{"a" : 1}]'
+
+
+@pytest.mark.parametrize("text", [b"1e400", b'{"a": [1, -1E999]}', b"1" + b"0" * 400 + b".5"])
+def test_a_number_that_no_double_holds_is_refused_by_its_field(text: bytes) -> None:
+    with pytest.raises(Refusal, match="out of range") as refused:
+        check_numbers(text, "payload")
+
+    assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", "payload")
+
+
+@pytest.mark.parametrize("text", [b"1e308", b'"1e400"', b"1" + b"0" * 400, b'{"e": 1.5}'])
+def test_numbers_that_can_be_read_and_texts_that_look_like_others_pass(text: bytes) -> None:
+    check_numbers(text, "payload")

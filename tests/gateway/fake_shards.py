@@ -49,6 +49,9 @@ class FakeShards:
         self._wake(shard)
         return pending
 
+    def is_up(self, shard: int) -> bool:
+        return True
+
     def recall(self, shard: int, pending: Pending) -> None:
         self.recalled.append(pending.call_id)
         self._end_wait(pending)

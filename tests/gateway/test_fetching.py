@@ -132,9 +132,12 @@ def test_a_refusal_of_the_shard_is_passed_on() -> None:
         scene = Scene()
         scene.shards.refusing[0] = Refusal("SHARD_UNAVAILABLE", "gone")
 
-        for queues in [(A,), (A, B)]:
+        for queues, wait_ms in [((A,), 60_000), ((A, B), 0)]:
             with pytest.raises(Refusal, match="gone"):
-                await scene.fetch(*queues, wait_ms=60_000)
+                await scene.fetch(*queues, wait_ms=wait_ms)
+        scene.shards.refusing[shard_of_queue(B, 3)] = Refusal("SHARD_UNAVAILABLE", "gone")
+        with pytest.raises(Refusal, match="gone"):
+            await scene.fetch(A, B, wait_ms=60_000)
 
     run(test())
 
@@ -290,17 +293,33 @@ def test_what_one_shard_gave_is_not_lost_because_another_is_gone() -> None:
     run(test())
 
 
-def test_a_shard_that_goes_while_it_is_awaited_ends_the_wait_with_its_refusal() -> None:
+def test_a_shard_that_is_away_does_not_keep_the_jobs_of_the_others_from_a_worker() -> None:
+    async def test() -> None:
+        scene = Scene()
+        scene.shards.refusing[shard_of_queue(A, 3)] = Refusal("SHARD_UNAVAILABLE", "gone")
+        scene.enqueue(1, queue=B)
+        assert ids(await scene.fetch(A, B, wait_ms=60_000)) == [job_id(1)]
+
+        fetched = asyncio.create_task(scene.fetch(A, B, wait_ms=60_000))
+        await scene.waiting(1)
+        scene.enqueue(2, queue=B)
+        assert ids(await fetched) == [job_id(2)]
+
+    run(test())
+
+
+def test_a_shard_that_goes_while_it_is_awaited_leaves_the_others_to_wait_on() -> None:
     async def test() -> None:
         scene = Scene()
         fetched = asyncio.create_task(scene.fetch(A, B, wait_ms=60_000))
         await scene.waiting(2)
-        pending = next(pending for shard, pending in scene.shards.parked.values() if shard == 1)
+        pending = next(pending for shard, pending in scene.shards.parked.values() if shard == shard_of_queue(A, 3))
         pending.future.set_exception(Refusal("SHARD_UNAVAILABLE", "gone"))
+        await asyncio.sleep(0)
 
-        with pytest.raises(Refusal, match="gone"):
-            await fetched
-        assert scene.shards.recalled, "the other await is taken back"
+        scene.enqueue(1, queue=B)
+
+        assert ids(await fetched) == [job_id(1)]
 
     run(test())
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from corvo.job import Worker
 from shards import presence as presence_module
-from shards.presence import TOLD_EVERY_NS, Presence
+from shards.presence import GONE_NS, TOLD_EVERY_NS, Presence
 from tests.support.builders import NOW
 
 
@@ -27,7 +27,7 @@ def test_a_worker_that_begins_to_wait_is_news_once() -> None:
     assert presence.has_news()
     assert presence.take_news() == [Worker("w1", "host", ["mail"], NOW, NOW)]
     assert not presence.has_news()
-    assert presence.take_news() == []
+    assert presence.take_news() is None
 
 
 def test_a_worker_that_keeps_waiting_is_news_again_only_after_a_while() -> None:
@@ -64,9 +64,9 @@ def test_past_the_bound_the_worker_seen_longest_ago_is_forgotten(monkeypatch: py
         time.ns += 1
         presence.see(worker, "host", ["mail"])
 
-    assert sorted(worker.id for worker in presence.take_news()) == ["w1", "w3"]
+    assert sorted(worker.id for worker in presence.take_news() or []) == ["w1", "w3"]
     presence.see("w2", "host", ["mail"])
-    assert [worker.id for worker in presence.take_news()] == ["w2"], "forgotten, so it is new"
+    assert [worker.id for worker in presence.take_news() or []] == ["w3", "w2"], "forgotten, so it is new"
 
 
 def test_workers_that_come_and_go_while_no_mirror_listens_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,35 +76,44 @@ def test_workers_that_come_and_go_while_no_mirror_listens_do_not_pile_up(monkeyp
     for number in range(100):
         presence.see(f"w{number}", "host", ["mail"])
 
-    assert len(presence.take_news()) == 10
+    assert len(presence.take_news() or []) == 10
     assert len(presence._told) <= 10
+
+
+def test_news_of_one_worker_tell_of_all_that_wait_and_of_none_that_left() -> None:
+    time = Time()
+    presence = Presence(time)
+    for worker in ("left", "waits"):
+        presence.see(worker, "host", ["mail"])
+    presence.take_news()
+    time.ns += GONE_NS
+    presence.see("waits", "host", ["mail"])
+    time.ns += 1
+
+    presence.see("new", "host", ["mail"])
+
+    assert [worker.id for worker in presence.take_news() or []] == ["waits", "new"]
 
 
 _steps = st.tuples(st.sampled_from(["w1", "w2", "w3", "w4", "take"]), st.integers(0, TOLD_EVERY_NS))
 
 
 @given(st.lists(_steps, max_size=40))
-def test_the_mirror_is_told_of_a_worker_seen_now_unless_it_was_told_lately(steps: list[tuple[str, int]]) -> None:
+def test_whoever_was_seen_since_the_last_telling_and_not_told_lately_makes_news(steps: list[tuple[str, int]]) -> None:
     time = Time()
+    presence = Presence(time)
+    seen: dict[str, int] = {}
     told: dict[str, int] = {}
-    due: set[str] = set()
-    known: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(presence_module, "WORKERS_MAX", 3)
-        presence = Presence(time)
-        for what, pause in steps:
-            time.ns += pause
-            if what == "take":
-                assert {worker.id for worker in presence.take_news()} == due
-                told.update((worker, time.ns) for worker in due)
-                due = set()
-                continue
+    is_due = False
+    for what, pause in steps:
+        time.ns += pause
+        if what != "take":
             presence.see(what, "host", [])
-            known = [*(worker for worker in known if worker != what), what]
-            for gone in known[:-3]:
-                told.pop(gone, None)
-                due.discard(gone)
-            known = known[-3:]
-            if time.ns - told.get(what, 0) >= TOLD_EVERY_NS:
-                due.add(what)
-            assert presence.has_news() == bool(due)
+            seen[what] = time.ns
+            is_due = is_due or time.ns - told.get(what, 0) >= TOLD_EVERY_NS
+        elif is_due:
+            there = {worker for worker, at in seen.items() if time.ns - at <= GONE_NS}
+            assert {worker.id for worker in presence.take_news() or []} == there
+            told, is_due = dict.fromkeys(there, time.ns), False
+            seen = {worker: seen[worker] for worker in there}
+        assert presence.has_news() == is_due

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from corvo.errors import Refusal, invalid
 from corvo.job import PRIORITY_NAMES, Count, Job, JobId, Moment, Priority, QueueName, SpanMs
-from corvo.json_edge import document, no_document, object_document
+from corvo.json_edge import check_numbers, document, no_document, object_document
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
 from corvo.moments import parse_duration, parse_rfc3339
@@ -117,6 +117,7 @@ def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJ
             f"{at}payload: {len(payload)} bytes, this server takes {asking.payload_bytes_max}",
             field=f"{at}payload",
         )
+    check_numbers(payload, f"{at}payload")
     return NewJob(
         id=asking.mint.job_id(shard),
         queue=body.queue,

@@ -12,12 +12,10 @@ def test_a_batch_says_deleted_apart_from_empty() -> None:
     assert wire.decode_result(Pull, wire.reply_to(1, batch)) == batch
 
 
-def test_a_batch_without_presence_shares_no_list_with_another() -> None:
-    one, other = Batch(1, []), Batch(1, [])
-
-    one.presence.append(Worker("w1", "host", [], NOW, NOW))
-
-    assert other.presence == []
+def test_a_batch_tells_nobody_waits_apart_from_as_before() -> None:
+    for presence in (None, []):
+        batch = Batch(1, [], presence=presence)
+        assert wire.decode_result(Pull, wire.reply_to(1, batch)).presence == presence
 
 
 def test_the_last_piece_of_a_scan_has_no_next_key() -> None:

@@ -1,3 +1,5 @@
+import time
+
 from corvo.job import Worker
 from corvo.lifecycle import State
 from corvo.moments import to_rfc3339
@@ -27,12 +29,14 @@ def test_the_newest_worker_comes_first(written, ask):
 
 
 def test_a_worker_that_only_waits_is_listed_as_waiting(written, ask):
-    written.put(Worker("w1", "h", ["a"], NOW, NOW), presence=[Worker("w1", "h", ["a"], NOW, NOW + 1)])
-    written.put(shard=1, presence=[Worker("w2", "h", ["b"], NOW - 1, NOW)])
+    now = time.time_ns()
+    written.put(Worker("w1", "h", ["a"], now, now), presence=[Worker("w1", "h", ["a"], now, now + 1)])
+    left = Worker("gone", "h", ["b"], NOW, now - workers.WAITING_NS_MAX - 10**9)
+    written.put(shard=1, presence=[Worker("w2", "h", ["b"], now - 1, now), left])
 
     first, second = ask(workers.answer)
 
-    assert (first.id, first.is_waiting, first.last_heartbeat) == ("w1", True, to_rfc3339(NOW + 1))
+    assert (first.id, first.is_waiting, first.last_heartbeat) == ("w1", True, to_rfc3339(now + 1))
     assert (second.id, second.is_waiting, second.queues) == ("w2", True, ["b"])
 
 
