@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit system lint types bench fmt lock docs clean
+.PHONY: help setup run test unit system lint types simulate chaos bench fmt lock docs clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -38,12 +38,21 @@ lint: setup ## ruff: rules and format
 types: setup ## mypy, strict
 	@$(BIN)/mypy
 
+simulate: setup ## whole Raft clusters from seeds: SEEDS=10000, or SEED=4711 to replay one
+	@$(BIN)/python -m tests.simulation.run $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+
+chaos: setup ## kill processes of a server under load and check every promise
+	@$(BIN)/python -m chaos.kill_shards
+
 bench: setup ## measure this product and the prototype in one run
 	@$(BIN)/python -m benchmarks.run
 
 fmt: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: setup ## write docs/reference anew from the code
+	@$(BIN)/python -m docs.generate
 
 lock: setup ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet pip-tools
