@@ -62,28 +62,17 @@ def renew(tables: Tables, job: Job, lease_expires_at: int) -> None:
     tables.touch(job)
 
 
+_DUE_INDEX = {State.SCHEDULED: keys.scheduled, State.RETRYING: keys.retrying}
+
+
 def _file_due(tables: Tables, job: Job) -> None:
+    tables.put(_DUE_INDEX[job.state](job.queue, job.due_at, job.id), b"")
     tables.put(keys.due(job.due_at, job.id), b"")
     tables.due.add(job.due_at)
 
 
-def _file_scheduled(tables: Tables, job: Job) -> None:
-    tables.put(keys.scheduled(job.queue, job.due_at, job.id), b"")
-    _file_due(tables, job)
-
-
-def _unfile_scheduled(tables: Tables, job: Job) -> None:
-    tables.put(keys.scheduled(job.queue, job.due_at, job.id), None)
-    tables.put(keys.due(job.due_at, job.id), None)
-
-
-def _file_retrying(tables: Tables, job: Job) -> None:
-    tables.put(keys.retrying(job.queue, job.due_at, job.id), b"")
-    _file_due(tables, job)
-
-
-def _unfile_retrying(tables: Tables, job: Job) -> None:
-    tables.put(keys.retrying(job.queue, job.due_at, job.id), None)
+def _unfile_due(tables: Tables, job: Job) -> None:
+    tables.put(_DUE_INDEX[job.state](job.queue, job.due_at, job.id), None)
     tables.put(keys.due(job.due_at, job.id), None)
 
 
@@ -95,8 +84,8 @@ _FILE: tuple[Callable[[Tables, Job], None], ...] = tuple(
     {
         State.PENDING: _file_pending,
         State.ACTIVE: _file_active,
-        State.SCHEDULED: _file_scheduled,
-        State.RETRYING: _file_retrying,
+        State.SCHEDULED: _file_due,
+        State.RETRYING: _file_due,
     }.get(state, _file_nowhere)
     for state in State
 )
@@ -104,8 +93,8 @@ _UNFILE: tuple[Callable[[Tables, Job], None], ...] = tuple(
     {
         State.PENDING: _unfile_pending,
         State.ACTIVE: _unfile_active,
-        State.SCHEDULED: _unfile_scheduled,
-        State.RETRYING: _unfile_retrying,
+        State.SCHEDULED: _unfile_due,
+        State.RETRYING: _unfile_due,
     }.get(state, _file_nowhere)
     for state in State
 )
