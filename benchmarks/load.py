@@ -229,6 +229,10 @@ def post(path: str, body: bytes) -> bytes:
     ) + body
 
 
+def get(path: str) -> bytes:
+    return b"GET %b HTTP/1.1\r\nhost: benchmark\r\n\r\n" % path.encode()
+
+
 async def connect(address: Address) -> Connection:
     _, connection = await asyncio.get_running_loop().create_connection(Connection, *address)
     return connection

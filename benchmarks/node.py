@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.processes import NotReady, Program, Reading, python
+from corvo.addresses import split_address
 from corvo.node import RUN, read_settings
-from corvo.settings import Settings, split_address
+from corvo.settings import Settings
 
 START_S_MAX = 60.0
 SETTLE_LOOK_S = 0.5
@@ -22,20 +23,26 @@ SETTLED_SHARE = 0.05  # of one core: below this a node has nothing left to do
 
 
 class Node:
-    """Started when made. `start_s`: from the start of the process to the first 200 of /healthz."""
+    """Started when made. `start_s`: from the start of the process to the first 200 of /healthz. One of several nodes is
+    not awaited when it is made: alone it is not healthy."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, is_awaited: bool = True) -> None:
         self.folder = folder
         (folder / RUN / "settings.json").unlink(missing_ok=True)  # of an earlier start, with another port
         command = python("-m", "corvo.cli.main", "server", "--data-dir", str(folder), "--bind", "127.0.0.1:0", *flags)
-        started = time.monotonic()
+        self._started = time.monotonic()
+        self.start_s = 0.0
         self.program = Program(command, folder.with_name(folder.name + ".log"))
+        if is_awaited:
+            self.await_healthy()
+
+    def await_healthy(self) -> None:
         try:
-            self.program.await_ready(self._is_healthy, START_S_MAX, "corvo server")
+            self.program.await_ready(self.is_healthy, START_S_MAX, "corvo server")
         except BaseException:
             self.program.kill()
             raise
-        self.start_s = time.monotonic() - started
+        self.start_s = time.monotonic() - self._started
 
     def __enter__(self) -> "Node":
         return self
@@ -79,7 +86,7 @@ class Node:
     def kill(self) -> None:
         self.program.kill()
 
-    def _is_healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         try:
             host, port = self.address
             connection = http.client.HTTPConnection(host, port, timeout=2.0)

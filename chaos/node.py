@@ -5,14 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import msgspec
 
+from corvo.addresses import split_address
 from corvo.node import RUN, read_settings
-from corvo.settings import Settings, split_address
+from corvo.settings import Settings
 
 _ROLES = {"gateway.mirror": "mirror", "gateway": "gateway", "shards": "shard"}
 
@@ -33,6 +34,13 @@ class Node:
     @classmethod
     def start(cls, data_dir: Path, *flags: str, log: Path | None = None) -> "Node":
         """`corvo server` on a port that the OS picks, ready when this returns."""
+        node = cls.launch(data_dir, *flags, log=log)
+        node.await_healthy(20.0)
+        return node
+
+    @classmethod
+    def launch(cls, data_dir: Path, *flags: str, log: Path | None = None) -> "Node":
+        """Started, and not waited for: a node of a cluster is only ready together with others."""
         data_dir.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "corvo.cli.main", "server", "--data-dir", str(data_dir)]
         if "--bind" not in flags:
@@ -41,21 +49,22 @@ class Node:
         root = Path(__file__).resolve().parents[1]
         with output:
             handle = subprocess.Popen([*command, *flags], stdout=output, stderr=subprocess.STDOUT, cwd=root)
-        node = cls(data_dir, handle.pid, handle)
-        wait_until(lambda: node._has_settings_of(handle) and node.is_healthy(), "the server to be healthy", 20.0)
-        return node
+        return cls(data_dir, handle.pid, handle)
 
     @classmethod
     def attach(cls, data_dir: Path) -> "Node":
         """A server that runs already."""
         return cls(data_dir, int((data_dir / "lock").read_text()))
 
-    def _has_settings_of(self, handle: "subprocess.Popen[bytes]") -> bool:
-        if handle.poll() is not None:
-            raise RuntimeError(f"the server ended with {handle.returncode}; see {self.data_dir}/server.log")
+    def await_healthy(self, seconds: float) -> float:
+        return wait_until(lambda: self._has_settings() and self.is_healthy(), "the server to be healthy", seconds)
+
+    def _has_settings(self) -> bool:
+        if self._handle is not None and self._handle.poll() is not None:
+            raise RuntimeError(f"the server ended with {self._handle.returncode}; see {self.data_dir}/server.log")
         # The file of an earlier run names an earlier port: wait for the one that this run writes.
-        path = self.data_dir / RUN / "settings.json"
-        return path.exists() and (self.data_dir / "lock").read_text() == str(handle.pid) and bool(self.processes())
+        path, lock = self.data_dir / RUN / "settings.json", self.data_dir / "lock"
+        return path.exists() and lock.read_text() == str(self.supervisor_pid) and bool(self.processes())
 
     @property
     def settings(self) -> Settings:
@@ -75,6 +84,15 @@ class Node:
     def processes(self) -> list[Process]:
         """The supervisor's children, by what they do."""
         found = []
+        for pid, arguments in self._children():
+            role = _ROLES.get(arguments[arguments.index("-m") + 1]) if "-m" in arguments else None
+            if role is not None:
+                number = f"-{arguments[arguments.index('--shard') + 1]}" if role == "shard" else ""
+                found.append(Process(role + number, pid))
+        return sorted(found, key=lambda process: process.role)
+
+    def _children(self) -> Iterator[tuple[int, list[str]]]:
+        """Pid and command line."""
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -83,12 +101,8 @@ class Node:
                 arguments = (entry / "cmdline").read_bytes().decode().split("\0")
             except (OSError, ValueError, IndexError):
                 continue  # it ended while we looked
-            if parent == self.supervisor_pid and "-m" in arguments:
-                role = _ROLES.get(arguments[arguments.index("-m") + 1])
-                if role is not None:
-                    number = f"-{arguments[arguments.index('--shard') + 1]}" if role == "shard" else ""
-                    found.append(Process(role + number, int(entry.name)))
-        return sorted(found, key=lambda process: process.role)
+            if parent == self.supervisor_pid:
+                yield int(entry.name), arguments
 
     def pid_of(self, role: str) -> int | None:
         return next((process.pid for process in self.processes() if process.role == role), None)
@@ -100,6 +114,23 @@ class Node:
         assert pid is not None
         os.kill(pid, signum)
         return pid
+
+    def kill_all(self) -> None:
+        """The whole node at one moment, as a power cut would. The supervisor is held first, so that it starts nobody
+        while the others are killed."""
+        assert self._handle is not None, "only a server that was started here is killed here"
+        if self._handle.poll() is None:
+            self._handle.send_signal(signal.SIGSTOP)
+            for pid, _ in self._children():
+                os.kill(pid, signal.SIGKILL)
+            self._handle.kill()
+        self._handle.wait()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None: it runs."""
+        assert self._handle is not None, "only a server that was started here tells how it ended"
+        return self._handle.poll()
 
     def stop(self) -> int:
         """Exit code of an ordered stop."""

@@ -2,7 +2,7 @@
 
     Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
-    ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST
+    ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  MEMBERSHIP_REFUSED
     └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
 
 A refusal decided inside an operation is data: it is replicated like any result and travels back over the wire as
@@ -22,6 +22,7 @@ STATUS: dict[str, int] = {
     "REQUEST_TIMEOUT": 408,
     "WRONG_STATE": 409,
     "LEASE_LOST": 409,
+    "MEMBERSHIP_REFUSED": 409,
     "PAYLOAD_TOO_LARGE": 413,
     "BODY_TOO_LARGE": 413,
     "URI_TOO_LONG": 414,

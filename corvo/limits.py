@@ -11,6 +11,7 @@ QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
 WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
 
+NODES_MAX = 15  # of one cluster
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
 QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
 JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out

@@ -19,11 +19,16 @@ import structlog
 from corvo.settings import Settings
 
 RUN = "run"  # sockets, locks and the files that the supervisor writes, below the data directory
+SECRET_BYTES_MIN = 16
 _PR_SET_PDEATHSIG = 1
 
 
 class Locked(Exception):
     """Another process holds the lock."""
+
+
+class BadSecret(ValueError):
+    """Why the file of the cluster's secret cannot be used, and what to do, in a sentence."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -33,6 +38,8 @@ class Identity(msgspec.Struct, frozen=True):
     node_id: str
     shards: int
     format: int = 1
+    founders: tuple[str, ...] | None = None  # nodes whose replicas vote from the first entry on; None: this one alone
+    nodes: dict[str, str] = {}  # addresses that were known then, by name
 
 
 def take_lock(path: Path) -> IO[str]:
@@ -74,6 +81,27 @@ def write_identity(data_dir: Path, identity: Identity) -> None:
         os.fsync(file.fileno())
     draft.replace(path)
     sync_directory(data_dir)
+
+
+def read_secret(path: str) -> bytes | None:
+    """The secret that all nodes share; None without a file. White space around it is no part of it."""
+    if not path:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            secret = file.read().strip()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise BadSecret(f"the secret {path} cannot be read: {reason}; choose another --cluster-secret-file") from None
+    if mode & 0o007:  # its group may: a volume of Kubernetes belongs to a group
+        raise BadSecret(f"the secret {path} is open to everybody; keep it to yourself with `chmod 600 {path}`")
+    if len(secret) < SECRET_BYTES_MIN:
+        raise BadSecret(
+            f"the secret {path} has {len(secret)} bytes and needs {SECRET_BYTES_MIN};"
+            f" make one with `head -c 32 /dev/urandom | base64 > {path}`, the same for all nodes"
+        )
+    return secret
 
 
 def sync_directory(path: Path) -> None:

@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from corvo.limits import BODY_BYTES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+from corvo.addresses import split_address
+from corvo.clustering import faults_of
+from corvo.limits import BODY_BYTES_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
 
 ENV_PREFIX = "CORVO_"
 
@@ -26,8 +28,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
     ] = 4
     raft_bind: Annotated[
-        str, Meta(description="address and first port of links to other nodes; nothing listens yet")
+        str, Meta(description="address and first port for other nodes; shard i listens i ports further on")
     ] = ":9400"
+    raft_advertise: Annotated[
+        str, Meta(description="address and first port at which other nodes reach this one; worked out when empty")
+    ] = ""
+    peers: Annotated[
+        str, Meta(description="the nodes that found a cluster, this one among them: name=host:port,name=host:port")
+    ] = ""
+    join: Annotated[str, Meta(description="nodes of a running cluster to join: host:port,host:port")] = ""
+    discover: Annotated[Literal["", "dns"], Meta(description="dns: find the other nodes by a name")] = ""
+    discover_dns_name: Annotated[str, Meta(description="a name that resolves to the addresses of all nodes")] = ""
+    expect_nodes: Annotated[
+        int, Meta(ge=1, le=NODES_MAX, description="how many nodes found the cluster when they find each other by name")
+    ] = 3
+    cluster_secret_file: Annotated[
+        str, Meta(description="file with the secret that all nodes share; without one they meet on loopback only")
+    ] = ""
+    heartbeat_interval: Annotated[
+        float, Meta(ge=0.01, le=10, description="seconds between the heartbeats of a shard's leader")
+    ] = 0.1
+    election_timeout: Annotated[
+        float,
+        Meta(ge=0.05, le=60, description="seconds of silence, at most twice that, before an election"),
+    ] = 0.5
     node_id: Annotated[
         str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
     ] = "node-1"
@@ -95,22 +119,13 @@ def describe(name: str) -> str:
     return str(meta.description)
 
 
-def split_address(address: str) -> tuple[str, int]:
-    """`:8080` → every address; ValueError with a sentence when it is no address."""
-    host, separator, port = address.rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError("expected host:port or :port, with a port up to 65535")
-    return host.strip("[]") or "0.0.0.0", int(port)
-
-
 def _check_relations(settings: Settings) -> list[str]:
     faults = []
-    for name in ("bind", "raft_bind"):
-        try:
-            split_address(getattr(settings, name))
-        except ValueError as error:
-            faults.append(f"--{name.replace('_', '-')} is {getattr(settings, name)!r}: {error}")
-    return faults
+    try:
+        split_address(settings.bind)
+    except ValueError as error:
+        faults.append(f"--bind is {settings.bind!r}: {error}")
+    return faults + faults_of(settings)
 
 
 def _from_file(text: str, file_name: str, faults: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from corvo.ops.operation import Operation, Query
 from corvo.queries import QUERIES, AnyQuery
 
 VERSION = 1
+_UNSIGNED_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}  # msgpack's heads of unsigned integers
 
 encode = msgspec.msgpack.Encoder().encode
 decode_ask = msgspec.msgpack.Decoder(AnyOperation | AnyQuery).decode
@@ -91,6 +92,16 @@ def decode_result(ask: type[Operation] | type[Query], reply: Reply) -> Any:
 
 def reply_to(call_id: int, result: Any) -> Reply:
     return Reply(call_id, isinstance(result, Refused), encode(result))
+
+
+def tag_of(ask: bytes) -> int:
+    """The number of an operation or query, without decoding the rest of it; -1 for what is neither."""
+    head = 3 if ask[:1] == b"\xdc" else 1  # arrays of up to 15 fields have a head of one byte
+    first = ask[head] if len(ask) > head else 0xFF
+    if first < 0x80:
+        return first
+    size = _UNSIGNED_BYTES.get(first, 0)
+    return int.from_bytes(ask[head + 1 : head + 1 + size]) if size else -1
 
 
 def operations_of(payload: bytes) -> tuple[int, list[Operation]]:

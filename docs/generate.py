@@ -24,7 +24,7 @@ from corvo.cli.main import app
 from corvo.errors import RETRYABLE, STATUS
 from corvo.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
 from corvo.ops.operation import Endpoint
-from corvo.queries.cluster import Histogram, ShardStatus
+from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
 from corvo.state import keys
 from gateway.http import ErrorBody
 from gateway.metrics import Metrics
@@ -85,6 +85,7 @@ ERRORS = {
     "METHOD_NOT_ALLOWED": "The address exists, but not for this method.",
     "REQUEST_TIMEOUT": "The body did not arrive in time.",
     "WRONG_STATE": "The job is in a state that does not allow this; the sentence names the state.",
+    "MEMBERSHIP_REFUSED": "The shard's group cannot make this change of its members now; the sentence says why.",
     "LEASE_LOST": "The claim with this `lease_token` is over. Stop working on the job: it may be somebody else's now.",
     "PAYLOAD_TOO_LARGE": "The payload, or another document of the job, is larger than the server takes.",
     "BODY_TOO_LARGE": "The whole body is larger than any request may be.",
@@ -135,10 +136,21 @@ FIELD_NOTES = {
     ("SearchAnswer", "total_is_exact"): "false: there are at least so many",
     ("SearchAnswer", "lag_ms"): "how old the answer may be",
     ("JobErrorView", "id"): "number of the claim that failed",
+    ("ClusterStatus", "status"): "`healthy`, or `degraded` when a replica does not answer or a shard has no leader",
+    ("ClusterStatus", "mode"): "`single` or `cluster`",
+    ("ClusterStatus", "node_id"): "the node that answers",
+    ("NodeView", "address"): "where other nodes reach it; empty when the node is alone",
+    ("ShardView", "state"): "role of the replica on the node that answers; the figures below are its own",
+    ("ReplicaView", "role"): "`leader`, `follower`, `learner`, …; `unreachable` when it does not answer",
+    ("ReplicaView", "lag"): "entries that the leader has committed and this one not applied; null when not known",
+    ("ReplicaView", "last_contact_ms"): "since the leader heard from it; null for the leader itself",
+    ("ReplicaView", "mode"): "how the leader feeds it: `probe`, `replicate` or `snapshot`",
+    ("MembershipView", "learners"): "receive the log and do not vote yet",
+    ("MembershipView", "outgoing"): "voters of before, while a change of voters is under way",
+    ("JoinBody", "address"): "`host:port` at which other nodes reach its first shard",
+    ("TransferBody", "shard"): "all when left out",
+    ("GroupView", "is_changing"): "a change of voters is under way",
 }
-
-# Settings that are read and change nothing yet.
-IDLE_SETTINGS = {"raft_bind": "no effect yet: nodes do not join"}
 
 # Bounds that stand beside the code they protect: file, name, what it is.
 OTHER_LIMITS = (
@@ -414,9 +426,8 @@ def all_settings() -> str:
         kind, meta = get_args(hints[name])
         flag = "--" + name.replace("_", "-")
         variable = settings.ENV_PREFIX + name.upper()
-        meaning = "; ".join(filter(None, (meta.description, IDLE_SETTINGS.get(name))))
-        values = _setting_kind(kind, meta)
-        rows.append((f"`{flag}`", f"`{variable}`", f"`{name}`", values, f"`{defaults[name]}`", meaning))
+        default = "none" if defaults[name] == "" else f"`{defaults[name]}`"
+        rows.append((f"`{flag}`", f"`{variable}`", f"`{name}`", _setting_kind(kind, meta), default, meta.description))
     return "\n".join(
         [
             "# Settings",
@@ -433,7 +444,7 @@ def all_settings() -> str:
 
 def _setting_kind(kind: Any, meta: msgspec.Meta) -> str:
     if get_origin(kind) is Literal:
-        return " or ".join(f"`{value}`" for value in get_args(kind))
+        return " or ".join(f"`{value}`" for value in get_args(kind) if value)
     if meta.ge is not None:
         return f"{meta.ge:,} to {meta.le:,}"
     return "text"
@@ -564,7 +575,7 @@ def metrics() -> str:
             "",
             "Served at `/metrics` in Prometheus' text format. The gateway asks every shard when it is scraped; a shard",
             "that does not answer within a second is missing from that scrape, and that is the alarm. Labels are route",
-            "templates and shard numbers, never paths, job ids or queue names: no client can make them grow.",
+            "templates, shard numbers and nodes, never paths, job ids or queue names: no client can make them grow.",
             "A histogram also has `_bucket`, `_sum` and `_count`. What to watch: [monitor](../how-to/monitor.md).",
             "",
             *_table(("metric", "type", "labels", "meaning"), rows),
@@ -573,13 +584,15 @@ def metrics() -> str:
 
 
 def _a_status() -> ShardStatus:
-    """A status full of nothing: only names and labels matter."""
+    """A status full of nothing but one other replica: only names and labels matter."""
     empty: dict[Any, Any] = {int: 0, str: "", bool: True, float: 0.0}
+    hints = get_type_hints(ShardStatus)
     values: dict[str, Any] = {
-        name: Histogram([1.0], [0, 0]) if hint is Histogram else empty[hint]
-        for name, hint in get_type_hints(ShardStatus).items()
+        field.name: Histogram([1.0], [0, 0]) if hints[field.name] is Histogram else empty[hints[field.name]]
+        for field in msgspec.structs.fields(ShardStatus)
+        if field.required
     }
-    return ShardStatus(**values)
+    return ShardStatus(**values, replicas=[ReplicaStatus("node-2", 0, "replicate", False, True, 0.0)])
 
 
 # Commands
@@ -594,9 +607,17 @@ def cli() -> str:
         "",
         *_help(),
     ]
-    for name in get_command(app).commands:  # type: ignore[attr-defined]  # a group, which typer does not say
-        lines += ["", f"## corvo {name}", "", *_help(name)]
+    for names in _command_names(get_command(app)):
+        lines += ["", f"## corvo {' '.join(names)}", "", *_help(*names)]
     return "\n".join(lines)
+
+
+def _command_names(group: Any) -> Iterator[tuple[str, ...]]:
+    """Every command; those of a group after the group itself."""
+    for name, command in group.commands.items():
+        yield (name,)
+        if hasattr(command, "commands"):
+            yield from ((name, *rest) for rest in _command_names(command))
 
 
 def _help(*command: str) -> list[str]:

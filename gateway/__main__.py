@@ -17,11 +17,12 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.config import Config
 from hypercorn.events import Event, Updated
 
+from corvo.addresses import split_address
 from corvo.ids import Minter
 from corvo.limits import BODY_BYTES_MAX
 from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
 from corvo.ops.operation import Asking
-from corvo.settings import Settings, split_address
+from corvo.settings import Settings
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
 from gateway.fetching import Fetching

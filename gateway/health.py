@@ -18,8 +18,11 @@ from gateway.answers.database import ReadDb
 from gateway.answers.lag import Lag, read_lag
 from gateway.http import Request
 from gateway.links import Shards
+from gateway.replicas import Group, is_cluster, members_of, node_views, shard_view
 
 ASK_S = 1.0
+# What the shard here says when the replica elsewhere says nothing; its own words are for those who ask for a change.
+SILENCE = frozenset({"NOT_LEADER", "OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED", "SHARD_UNAVAILABLE"})
 LAG_MS_MAX = 10_000.0  # beyond this, lists are too old to be called ready
 
 
@@ -59,48 +62,46 @@ class Health:
         return faults
 
     async def cluster_status(self, body: None, request: Request) -> Answer:
-        statuses, lag = await asyncio.gather(self.statuses(), self.lag())
-        views = [_shard_view(shard, status) for shard, status in enumerate(statuses)]
-        known = [status for status in statuses if isinstance(status, ShardStatus)]
-        is_healthy = all(view.error is None for view in views) and lag is not None
+        owns, lag = await asyncio.gather(self.statuses(), self.lag())
+        groups = await asyncio.gather(*(self._group(shard, own) for shard, own in enumerate(owns)))
+        views = [shard_view(shard, own, group) for shard, (own, group) in enumerate(zip(owns, groups, strict=True))]
+        known = [own for own in owns if isinstance(own, ShardStatus)]
+        is_healthy = lag is not None and all(_is_healthy(view) for view in views)
         return Answer(
             200,
             ClusterStatus(
                 status="healthy" if is_healthy else "degraded",
-                mode="single",
+                mode="cluster" if is_cluster(known) else "single",
                 node_id=self._node_id,
                 version=__version__,
                 shards=len(views),
                 fsync=all(status.fsync for status in known),
                 groups=views,
                 mirror=None if lag is None else MirrorView(round(lag.lag_ms, 3), lag.generation, lag.rows_total),
+                nodes=node_views(self._node_id, groups),
             ),
         )
+
+    async def _group(self, shard: int, own: ShardStatus | BaseException) -> Group:
+        """The answers of all replicas of a shard. Those on other nodes are asked through the one here."""
+        if isinstance(own, BaseException):
+            return {}
+        others = [node_id for node_id in members_of(own) if node_id != own.node_id]
+        outcomes = await asyncio.gather(*(self._ask_other(shard, one) for one in others), return_exceptions=True)
+        return {own.node_id: own, **dict(zip(others, outcomes, strict=True))}
+
+    async def _ask_other(self, shard: int, node_id: str) -> ShardStatus:
+        try:
+            status: ShardStatus = await self._shards.links[shard].ask(GetStatus(node_id), ASK_S).future
+        except Refusal as refusal:
+            if refusal.code in SILENCE:
+                raise Refusal("SHARD_UNAVAILABLE", f"{node_id} does not answer") from None
+            raise
+        return status
 
     async def info(self, body: None, request: Request) -> Answer:
         return Answer(200, ServerInfo(__version__, __version__))
 
 
-def _shard_view(shard: int, status: ShardStatus | BaseException) -> ShardView:
-    if isinstance(status, BaseException):
-        return ShardView(shard, "", "unreachable", "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, error=str(status))
-    entries, writes = status.batch_size.count, status.sync_time_s.count
-    return ShardView(
-        shard=shard,
-        node_id=status.node_id,
-        state=status.role,
-        leader_id=status.leader,
-        term=status.term,
-        commit_index=status.commit_index,
-        applied_index=status.applied_index,
-        log_entries=status.log_last_index - status.log_first_index + 1,
-        operations_total=status.operations_total,
-        entries_total=status.entries_total,
-        batch_size_avg=round(status.batch_size.total / entries, 2) if entries else 0.0,
-        sync_ms_avg=round(status.sync_time_s.total / writes * 1000, 3) if writes else 0.0,
-        waiting=status.calls_waiting,
-        fetches_parked=status.fetches_parked,
-        leases=status.leases,
-        mirror_lag_entries=max(status.applied_index - status.mirror_cursor, 0),
-        memory_bytes=status.memory_bytes,
-    )
+def _is_healthy(view: ShardView) -> bool:
+    return view.error is None and bool(view.leader_id) and all(replica.error is None for replica in view.replicas)

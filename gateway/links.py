@@ -2,7 +2,8 @@
 
 Everything that is asked in one tick of the loop leaves as one message. A call that was sent when its shard died is
 sent again to its successor: every operation is safe to repeat, because its ids were stamped before it was first
-sent. What is not answered by its deadline is refused as unavailable; whether it happened is then unknown.
+sent. So is one whose shard has no leader at the moment, for as long as an election should take. What is not answered by
+its deadline is refused as unavailable; whether it happened is then unknown.
 """
 
 import asyncio
@@ -24,7 +25,12 @@ from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 IN_FLIGHT_MAX = 16_384
 IN_FLIGHT_BYTES_MAX = 64 * 1024 * 1024  # a shard that stands still must not make the gateway grow
 SWEEP_S = 0.25
+# A shard without a leader: asked again this often, until a request is this old and an election had this long.
+LEADERLESS_RETRY_S = 0.05
+LEADERLESS_ASKED_S = 1.6
+LEADERLESS_S = 0.5
 BYTES_PER_MESSAGE = 8 * 1024 * 1024
+LEADERLESS = frozenset({"NOT_LEADER", "OUTCOME_UNKNOWN"})
 
 log = structlog.get_logger()
 
@@ -36,6 +42,10 @@ class Pending(msgspec.Struct):
     deadline: float  # monotonic seconds
     future: "asyncio.Future[Any]"
     is_sent: bool = False
+    asked: float = 0.0
+    refused: float = 0.0  # when the shard last said that it has no leader
+    leaderless: float = 0.0  # since when it says so
+    is_uncertain: bool = False  # a leader may have acted on it before it was lost
 
 
 class ShardLink:
@@ -46,6 +56,7 @@ class ShardLink:
         self._loop = asyncio.get_running_loop()
         self._calls: dict[int, Pending] = {}
         self._waiting: list[Pending] = []
+        self._leaderless: list[Pending] = []  # to be asked again in a moment
         self._next_id = 0
         self._bytes = 0  # of all calls under way
         self._is_flush_due = False
@@ -81,7 +92,8 @@ class ShardLink:
                 "OVERLOADED", f"{self._bytes} bytes wait for shard {self.shard}; try again", retry_after_ms=250
             )
         self._next_id += 1
-        pending = Pending(self._next_id, ask, raw, monotonic() + timeout_s, self._loop.create_future())
+        now = monotonic()
+        pending = Pending(self._next_id, ask, raw, now + timeout_s, self._loop.create_future(), asked=now)
         self._calls[pending.call_id] = pending
         self._bytes += len(raw)
         self._waiting.append(pending)
@@ -92,7 +104,7 @@ class ShardLink:
 
     def recall(self, pending: Pending) -> None:
         """End a wait early: a parked call is answered empty at once, one that is past parking with its result."""
-        if pending.is_sent and self.is_up:
+        if pending.is_sent and self.is_up and pending not in self._leaderless:
             self._send([Call(pending.call_id, 0, b"")])
         elif not pending.future.done():
             self._drop(pending.call_id)
@@ -166,12 +178,48 @@ class ShardLink:
                 try:
                     pending.future.set_result(decode_result(type(pending.ask), reply))
                 except Refusal as refusal:
-                    pending.future.set_exception(refusal)
+                    if refusal.code in LEADERLESS:
+                        self._await_leader(pending, refusal)
+                    else:
+                        pending.future.set_exception(refusal)
                 except ValueError as error:  # msgspec's errors are ValueErrors
                     log.error("result refused", shard=self.shard, ask=type(pending.ask).__name__, reason=str(error))
                     pending.future.set_exception(
                         Refusal("INTERNAL_ERROR", f"shard {self.shard} gave an answer that cannot be read")
                     )
+
+    def _await_leader(self, pending: Pending, refusal: Refusal) -> None:
+        """Ask again while an election may yet bring a leader in time. What is said in the end is true of all tries: of
+        an operation that some leader may have acted on, that nobody knows; a question can simply be asked again."""
+        now = monotonic()
+        if now - pending.refused > LEADERLESS_ASKED_S:
+            pending.leaderless = now  # it had been taken since, and waited
+        pending.refused = now
+        pending.is_uncertain |= refusal.code == "OUTCOME_UNKNOWN" and isinstance(pending.ask, Operation)
+        if now > max(pending.asked + LEADERLESS_ASKED_S, pending.leaderless + LEADERLESS_S) or now > pending.deadline:
+            pending.future.set_exception(_uncertain(self.shard) if pending.is_uncertain else _leaderless(self.shard))
+            return
+        self._calls[pending.call_id] = pending
+        self._bytes += len(pending.raw)
+        if not self._leaderless:
+            self._loop.call_later(LEADERLESS_RETRY_S, self._ask_again)
+        self._leaderless.append(pending)
+
+    def _ask_again(self) -> None:
+        leaderless, self._leaderless = self._leaderless, []
+        for pending in leaderless:
+            if pending.call_id in self._calls:
+                self.repeats += 1
+                if pending.is_uncertain:
+                    self._mark_repeated(pending)
+                self._waiting.append(pending)
+        self._flush()
+
+    def _mark_repeated(self, pending: Pending) -> None:
+        if isinstance(pending.ask, Fetch):
+            self._bytes -= len(pending.raw)
+            pending.raw = encode(msgspec.structs.replace(pending.ask, is_repeated=True))
+            self._bytes += len(pending.raw)
 
     def _watch(self) -> None:
         while self._monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
@@ -188,10 +236,7 @@ class ShardLink:
         for pending in self._calls.values():
             if pending.is_sent:
                 self.repeats += 1
-                if isinstance(pending.ask, Fetch):
-                    self._bytes -= len(pending.raw)
-                    pending.raw = encode(msgspec.structs.replace(pending.ask, is_repeated=True))
-                    self._bytes += len(pending.raw)
+                self._mark_repeated(pending)
         self._waiting = list(self._calls.values())
         self._flush()
 
@@ -212,12 +257,22 @@ class ShardLink:
         if self.is_up:
             return Refusal("DEADLINE_EXCEEDED", f"shard {self.shard} did not answer in time; it may still act on it")
         if pending.is_sent:
-            return Refusal(
-                "OUTCOME_UNKNOWN",
-                f"shard {self.shard} was lost with the request under way and has not come back; look before repeating",
-                retry_after_ms=1_000,
-            )
+            return _uncertain(self.shard)
         return unreachable(self.shard)
+
+
+def _uncertain(shard: int) -> Refusal:
+    return Refusal(
+        "OUTCOME_UNKNOWN",
+        f"shard {shard} was lost with the request under way and has not come back; look before repeating",
+        retry_after_ms=1_000,
+    )
+
+
+def _leaderless(shard: int) -> Refusal:
+    return Refusal(
+        "NOT_LEADER", f"shard {shard} has no leader at the moment; send the request again", retry_after_ms=500
+    )
 
 
 def unreachable(shard: int) -> Refusal:

@@ -1,8 +1,8 @@
 """Figures in Prometheus' format: the gateway's own, and what the shards say of themselves when asked.
 
-Labels are route templates and shard numbers, never paths, job ids or queues of strangers: a label set that clients
-can grow is a memory leak with a dashboard. Requests are counted in plain numbers, because a counter with a lock costs
-more than what it counts; the library is left to do what it is for, the format.
+Labels are route templates, shard numbers and nodes, never paths, job ids or queues of strangers: a label set that
+clients can grow is a memory leak with a dashboard. Requests are counted in plain numbers, because a counter with a lock
+costs more than what it counts; the library is left to do what it is for, the format.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from corvo import __version__
 from corvo.queries.cluster import Histogram, ShardStatus
 from corvo.queries.queues import QueueView
+from gateway.replicas import members_of
 
 _BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]
 
@@ -29,6 +30,8 @@ _GAUGES: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
     ("corvo_raft_applied_index", "last applied entry", lambda s: s.applied_index),
     ("corvo_raft_log_index", "last entry of the log", lambda s: s.log_last_index),
     ("corvo_raft_log_entries", "entries kept in the log", lambda s: s.log_last_index - s.log_first_index + 1),
+    ("corvo_raft_log_bytes", "bytes kept in the log", lambda s: s.log_bytes),
+    ("corvo_raft_members", "nodes that hold a replica of the shard", lambda s: len(members_of(s))),
     ("corvo_cluster_is_leader", "1 where this replica leads", lambda s: int(s.role == "leader")),
     ("corvo_shard_calls_waiting", "operations admitted and not yet in the log", lambda s: s.calls_waiting),
     ("corvo_shard_fetches_parked", "fetches that wait for a job", lambda s: s.fetches_parked),
@@ -44,6 +47,8 @@ _COUNTERS: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
     ("corvo_shard_operations", "operations applied", lambda s: s.operations_total),
     ("corvo_shard_entries", "entries applied", lambda s: s.entries_total),
     ("corvo_shard_overloads", "calls turned away", lambda s: s.overloads_total),
+    ("corvo_raft_elections", "terms begun since the shard process started", lambda s: s.elections_total),
+    ("corvo_raft_refused_letters", "letters of strangers turned away", lambda s: s.refused_total),
     ("corvo_shard_turns", "turns of the shard's loop", lambda s: s.turns_total),
 )
 _HISTOGRAMS: tuple[tuple[str, str, Callable[[ShardStatus], Histogram]], ...] = (
@@ -122,11 +127,34 @@ class _Shards(Collector):
                 histogram = histogram_of(status)
                 family.add_metric([str(status.shard)], _cumulative(histogram), histogram.total)
             yield family
+        yield from self._replica_families()
         if self._mirror_lag_ms is not None:
             yield GaugeMetricFamily(
                 "corvo_read_db_lag_seconds", "how far read.db is behind the shards", self._mirror_lag_ms / 1000
             )
         yield from self._queue_families()
+
+    def _replica_families(self) -> Iterator[Metric]:
+        """Only the leader knows: on the other nodes the shard has no line here."""
+        lag = GaugeMetricFamily(
+            "corvo_raft_replica_lag_entries",
+            "entries committed by the leader here that the replica has not confirmed",
+            labels=["shard", "node"],
+        )
+        silence = GaugeMetricFamily(
+            "corvo_raft_replica_silence_seconds",
+            "time since the leader here heard from the replica",
+            labels=["shard", "node"],
+        )
+        for status in self._statuses:
+            for replica in status.replicas:
+                if replica.node_id == status.node_id:
+                    continue
+                labels = [str(status.shard), replica.node_id]
+                lag.add_metric(labels, max(status.commit_index - replica.match_index, 0))
+                silence.add_metric(labels, replica.silent_ms / 1000)
+        yield lag
+        yield silence
 
     def _queue_families(self) -> Iterator[Metric]:
         jobs = GaugeMetricFamily("corvo_jobs", "jobs in each state", labels=["state"])

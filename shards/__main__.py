@@ -3,14 +3,20 @@
 import argparse
 import gc
 import os
+import signal
+import socket
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import structlog
+import zmq
 
+from corvo.clustering import advertised_address, is_clustered, parse_peers, shard_address
 from corvo.errors import Corrupt
 from corvo.node import (
+    Identity,
     Locked,
     configure_logging,
     die_with_parent,
@@ -18,8 +24,19 @@ from corvo.node import (
     read_settings,
     take_lock,
 )
+from corvo.settings import Settings
+from corvo.state import keys
+from shards import raft
+from shards.company import Company
+from shards.directory import Directory
+from shards.endings import Distrusted, Replaced
+from shards.letters import Introduction, Welcome, group_of
+from shards.log_disk import encode
 from shards.loop import Loop
+from shards.peers import Peers, read_keys
+from shards.places import Places
 from shards.replica import Replica
+from shards.snapshot import Snapshots, finish_install
 from shards.storage import Disk, DiskFailed
 
 log = structlog.get_logger()
@@ -43,46 +60,140 @@ def main() -> int:
     if identity is None:
         log.error("the data directory has no identity.json; start it with `corvo server`")
         return 1
-    label = f"{identity.cluster_id}/{identity.node_id}/{options.shard}/{identity.shards}/{identity.format}".encode()
-    started = time.monotonic()
+    places = Places(data_dir / "shards", options.shard)
     try:
-        disk = _open_disk(data_dir / "shards" / f"{options.shard:02d}", label, settings.fsync == "on")
-        seed = int.from_bytes(os.urandom(8))
-        replica = Replica(
-            options.shard, settings.node_id, disk, time.time_ns, time.monotonic_ns, seed, settings.fsync == "on"
-        )
-        loop = Loop(replica, f"ipc://{options.run_dir}/shard-{options.shard}.ipc")
-        # What exists now lives as long as the process: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
-        log.info(
-            "serving",
-            applied=replica.tables.applied.index,
-            queues=len(replica.tables.queues()),
-            seconds=round(time.monotonic() - started, 3),
-        )
-        loop.run()
-        loop.close()
-    except (Corrupt, DiskFailed) as error:
+        code = _serve(settings, identity, options.shard, options.run_dir, places)
+    except (Corrupt, Distrusted) as error:
+        if isinstance(error, Distrusted):
+            places.distrust(str(error))
+        log.error("this replica stops", reason=str(error), kind=type(error).__name__, remedy=_remedy(settings, options))
+        # A node with others goes on without this replica, until somebody has looked at it.
+        code = _await_end() if is_clustered(settings) else 1
+    except DiskFailed as error:
         log.error("this replica stops", reason=str(error), kind=type(error).__name__)
-        return 1
-    log.info("stopped", applied=replica.tables.applied.index)
+        code = 1
     lock.close()
+    return code
+
+
+def _remedy(settings: Settings, options: argparse.Namespace) -> str:
+    if not is_clustered(settings):
+        return "restore the data directory from a backup"
+    return (
+        f"stop the node, run `corvo node reset --shard {options.shard} --data-dir {settings.data_dir}`, start it again:"
+        " the replica is rebuilt from its peers"
+    )
+
+
+def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, places: Places) -> int:
+    started = time.monotonic()
+    context: zmq.Context[Any] = zmq.Context()
+    label = f"{identity.cluster_id}/{identity.node_id}/{shard}/{identity.shards}/{identity.format}".encode()
+    is_synced = settings.fsync == "on"
+    places.check_trusted()
+    if finish_install(places.database):
+        log.info("the state from the leader is in place")
+    disk = _open_disk(places, label, is_synced, is_newcomer=identity.founders == ())
+    peers = directory = company = None
+    if is_clustered(settings):
+        directory = Directory(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
+        address = advertised_address(settings, socket.getfqdn())
+        peers = Peers(
+            context,
+            settings.node_id,
+            group_of(identity.cluster_id, shard, identity.shards),
+            shard_address(settings.raft_bind, shard),
+            read_keys(settings.cluster_secret_file),
+        )
+        company = Company(
+            founders=() if disk.get(keys.FORGETFUL) is not None else _founders(identity),
+            address=address,
+            nodes=directory.names(),
+            post=peers.send,
+            snapshots=Snapshots(disk, places.database, label, peers.send),
+            options=raft.Options(
+                heartbeat_ns=int(settings.heartbeat_interval * 1e9), election_ns=int(settings.election_timeout * 1e9)
+            ),
+        )
+    seed = int.from_bytes(os.urandom(8))
+    replica = Replica(shard, settings.node_id, disk, time.time_ns, time.monotonic_ns, seed, is_synced, company)
+    if peers is not None and directory is not None and company is not None:
+        peers.welcome = _welcome(identity, company.address, directory, replica)
+    loop = Loop(replica, f"ipc://{run_dir}/shard-{shard}.ipc", peers, directory)
+    # What exists now lives as long as the process: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    log.info(
+        "serving",
+        applied=replica.tables.applied.index,
+        queues=len(replica.tables.queues()),
+        seconds=round(time.monotonic() - started, 3),
+    )
+    try:
+        loop.run()
+        replica.flush()
+    except Replaced as replaced:
+        log.info("a state from the leader takes the place of this one", at=str(replaced))
+        return 0  # the supervisor starts the replica that it is now
+    finally:
+        loop.close()
+        context.term()
+        replica.close()
+    log.info("stopped", applied=replica.tables.applied.index)
     return 0
 
 
-def _open_disk(path: Path, label: bytes, is_synced: bool) -> Disk:
+def _founders(identity: Identity) -> tuple[str, ...]:
+    return (identity.node_id,) if identity.founders is None else identity.founders
+
+
+def _welcome(identity: Identity, address: str, directory: Directory, replica: Replica) -> Any:
+    def welcome(introduction: Introduction) -> Welcome:
+        agreed = replica.tables.nodes
+        return Welcome(
+            identity.node_id,
+            address,
+            identity.shards,
+            identity.cluster_id,
+            _founders(identity),
+            {**directory.addresses(agreed), identity.node_id: address},
+            knows_you=introduction.node_id in agreed or _has_met(replica.raft, introduction.node_id),
+        )
+
+    return welcome
+
+
+def _has_met(core: raft.Raft, node: str) -> bool:
+    return core.membership.is_member(node) and core.incarnations.of(node) > 0
+
+
+def _open_disk(places: Places, label: bytes, is_synced: bool, is_newcomer: bool) -> Disk:
     """Created once, and remembered outside LevelDB: a database that vanished is an error, not a fresh start."""
-    marker = path.with_name(path.name + ".made")
-    if not marker.exists():
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            Disk.create(path, label)
-        marker.touch()
-    elif not path.exists():
-        raise Corrupt(f"{path} is gone, but this replica has lived; restore it, or remove {marker} to begin empty")
-    return Disk(path, label, is_synced)
+    path = places.database
+    is_reset = places.reset.exists()
+    if not path.exists():
+        if places.made.exists() and not is_reset:
+            raise Corrupt(
+                f"{path} is gone, but this replica has lived; restore it, or remove {places.made} to begin empty"
+            )
+        path.parent.mkdir(exist_ok=True)
+        Disk.create(path, label)
+    places.made.touch()
+    disk = Disk(path, label, is_synced)
+    if is_newcomer and disk.get(keys.INCARNATION) is None:
+        # The others may remember a node of this name that was removed: this life must come after all of that one's.
+        disk.write({keys.INCARNATION: encode(int(time.time()))})
+    if is_reset:
+        # What it had promised is gone with its data: it says so before anybody can ask it for a vote.
+        disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(places.reset.read_text()))})
+        places.reset.unlink()
+    return disk
+
+
+def _await_end() -> int:
+    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    return 0
 
 
 if __name__ == "__main__":

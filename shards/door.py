@@ -14,7 +14,7 @@ from corvo.ops.operation import Operation, Query
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await
 from corvo.state.tables import Tables
-from corvo.wire import Call, Reply, decode_ask, encode_replies, reply_to
+from corvo.wire import Call, Reply, decode_ask, reply_to
 from shards.parking import Parking, Waiting
 from shards.presence import Presence
 
@@ -209,7 +209,9 @@ class Door:
         return batch
 
     def answer(self, peer: bytes, call_id: int, result: object) -> None:
-        reply = reply_to(call_id, result)
+        self.reply(peer, reply_to(call_id, result))
+
+    def reply(self, peer: bytes, reply: Reply) -> None:
         replies = self._replies.get(peer)
         if replies is None:
             self._replies[peer] = [reply]
@@ -217,26 +219,29 @@ class Door:
             replies.append(reply)
 
     def refuse_all(self, refused: Refused) -> None:
-        """The replica cannot serve (it lost its leader, say): everything that waits is told."""
-        for waiting in [*self.operations, *self.queries]:
+        """The replica leads no longer: everything that waits for the leader is told, also what is parked."""
+        for waiting in [*self.operations, *self.queries, *self.parking.take_all()]:
             self.answer(waiting.peer, waiting.call_id, refused)
         self.operations.clear()
         self._waiting_bytes = 0
         self.queries.clear()
+        self._coming.clear()
+        self.told.clear()
 
-    def take_replies(self) -> list[tuple[bytes, bytes]]:
+    def take_replies(self) -> list[tuple[bytes, list[Reply]]]:
+        """Peer and replies, each list small enough for one message."""
         if not self._replies:
             return []
         replies, self._replies = self._replies, {}
-        return [(peer, message) for peer, list_ in replies.items() for message in _messages(list_)]
+        return [(peer, some) for peer, all_ in replies.items() for some in _messages(all_)]
 
 
-def _messages(replies: list[Reply]) -> Iterator[bytes]:
+def _messages(replies: list[Reply]) -> Iterator[list[Reply]]:
     """One, unless that would be larger than a message should be."""
     size = first = 0
     for number, reply in enumerate(replies):
         size += len(reply.result)
         if size > BYTES_PER_MESSAGE and number > first:
-            yield encode_replies(replies[first:number])
+            yield replies[first:number]
             first, size = number, len(reply.result)
-    yield encode_replies(replies[first:])
+    yield replies[first:] if first else replies

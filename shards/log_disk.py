@@ -34,7 +34,7 @@ _decode_number = msgspec.msgpack.Decoder(int).decode
 Part = dict[bytes, bytes | None]
 
 
-KEPT_ENTRIES = 1_000  # behind the applied index, for followers that are a little late
+KEPT_ENTRIES = 10_000  # behind the applied index, for followers that were away for a little while
 KEPT_BYTES = 32 * 1024 * 1024  # and no more than this, so that a start need not read for long
 COMPACT_PER_BATCH = 64
 

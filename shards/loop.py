@@ -4,28 +4,43 @@ Drains everything that has arrived, gives it to the replica in one turn, sends w
 be delivered are dropped: the caller has a deadline and asks again.
 """
 
+import os
 import signal
+import time
 from types import FrameType
+from typing import Any
 
 import structlog
 import zmq
 
 from corvo.limits import MESSAGE_BYTES_MAX
-from corvo.wire import Call, decode_calls
+from corvo.wire import Call, Reply, decode_calls, encode_replies
+from shards.directory import Directory
+from shards.passing import parse_foreign
+from shards.peers import Peers
 from shards.replica import Replica
 
 MESSAGES_PER_TURN = 256
 HIGH_WATER_MARK = 20_000
+HAND_OVER_S = 1.5  # how long an ending replica waits for another one to lead
 
 log = structlog.get_logger()
 
 
 class Loop:
-    def __init__(self, replica: Replica, address: str) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        address: str,
+        peers: Peers | None = None,
+        directory: Directory | None = None,
+    ) -> None:
         self._replica = replica
-        self._context = zmq.Context()
-        self._router = self._context.socket(zmq.ROUTER)
-        router = self._router
+        self._peers = peers
+        self._directory = directory
+        # A context of its own: a name that cannot be resolved stalls all sockets of the context that connects to it.
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._router = router = self._context.socket(zmq.ROUTER)
         router.set_hwm(HIGH_WATER_MARK)
         router.setsockopt(zmq.LINGER, 0)
         router.setsockopt(zmq.ROUTER_MANDATORY, 1)  # else a reply to a peer that is gone vanishes without a word
@@ -35,6 +50,13 @@ class Loop:
         router.setsockopt(zmq.HEARTBEAT_TTL, 3_000)
         router.bind(address)
         replica.door.is_there = self._is_there
+        self._wake_reader, self._wake_writer = os.pipe()
+        os.set_blocking(self._wake_reader, False)
+        os.set_blocking(self._wake_writer, False)
+        self._poller = zmq.Poller()
+        for socket in (router, *(peers.sockets() if peers is not None else [])):
+            self._poller.register(socket, zmq.POLLIN)
+        self._poller.register(self._wake_reader, zmq.POLLIN)
         self._is_stopping = False
         self.unsent = 0
 
@@ -42,22 +64,56 @@ class Loop:
         self._is_stopping = True
 
     def run(self) -> None:
+        # A signal must end the poll at once: Python would go on with the rest of its timeout.
+        signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self.stop)
         signal.signal(signal.SIGINT, self.stop)
-        replica, router = self._replica, self._router
-        self._send(replica.turn([]))
+        self._turn()
         while not self._is_stopping:
-            # Rounded up: waking a millisecond late beats spinning through the last one.
-            timeout_ms = -(-replica.sleep_ns() // 1_000_000)
-            if replica.may_warm and timeout_ms and not router.poll(0):
-                replica.warm()
-            router.poll(min(timeout_ms, 1_000))
-            self._send(replica.turn(self._drain()))
+            self._sleep()
+            self._turn()
+        self._hand_over()
 
     def close(self) -> None:
+        signal.set_wakeup_fd(-1)
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
         self._router.close(0)
         self._context.term()
-        self._replica.close()
+        if self._peers is not None:
+            self._peers.close()
+
+    def _sleep(self) -> None:
+        replica = self._replica
+        # Rounded up: waking a millisecond late beats spinning through the last one.
+        timeout_ms = -(-replica.sleep_ns() // 1_000_000)
+        if replica.may_warm and timeout_ms and not self._poller.poll(0):
+            replica.warm()
+        self._poller.poll(min(timeout_ms, 1_000))
+
+    def _turn(self) -> None:
+        replica, peers, directory = self._replica, self._peers, self._directory
+        if peers is None or directory is None:
+            self._send(replica.turn(self._drain()))
+            return
+        directory.reach(peers, replica.raft.membership.members(), replica.tables.nodes)
+        letters = peers.receive()
+        for node in peers.lost():
+            replica.relations.lose_link(node)
+        self._send(replica.turn(self._drain(), letters))
+        replica.meters.refused = peers.refused
+
+    def _hand_over(self) -> None:
+        """Whoever leads and ends on purpose names a successor, so that nobody has to wait for an election."""
+        replica = self._replica
+        if self._peers is None or not replica.raft.is_leader:
+            return
+        deadline = time.monotonic() + HAND_OVER_S
+        replica.relations.hand_over()
+        while replica.raft.is_leader and time.monotonic() < deadline:
+            self._turn()
+            self._poller.poll(5)
+        self._turn()  # what waited here is told to ask again
 
     def _drain(self) -> list[tuple[bytes, list[Call]]]:
         arrived: list[tuple[bytes, list[Call]]] = []
@@ -74,16 +130,19 @@ class Loop:
 
     def _is_there(self, peer: bytes) -> bool:
         """Found out by sending it nothing: the socket knows which peers have hung up."""
+        foreign = parse_foreign(peer)
+        if foreign is not None:
+            return self._peers is not None and self._peers.is_up(foreign[0])
         try:
             self._router.send_multipart((peer, b""), zmq.NOBLOCK)
         except zmq.ZMQError as error:
             return error.errno != zmq.EHOSTUNREACH
         return True
 
-    def _send(self, messages: list[tuple[bytes, bytes]]) -> None:
-        for peer, message in messages:
+    def _send(self, messages: list[tuple[bytes, list[Reply]]]) -> None:
+        for peer, replies in messages:
             try:
-                self._router.send_multipart((peer, message), zmq.NOBLOCK)
+                self._router.send_multipart((peer, encode_replies(replies)), zmq.NOBLOCK)
             except zmq.ZMQError as error:
                 if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                     raise

@@ -23,6 +23,8 @@ class Meters(msgspec.Struct):
     operations: int = 0
     entries: int = 0
     turns: int = 0
+    elections: int = 0  # terms that began while we watched
+    refused: int = 0  # letters of strangers
     batch_size: Histogram = msgspec.field(default_factory=sizes)  # operations in one entry
     queue_time: Histogram = msgspec.field(default_factory=seconds)  # from arrival at the door to the log
     apply_time: Histogram = msgspec.field(default_factory=seconds)  # one entry

@@ -105,8 +105,19 @@ class Parking:
         """The earliest end; one that was removed meanwhile only wakes us early."""
         return self._ends[0][0] if self._ends else None
 
+    def take_all(self) -> list[Waiting]:
+        calls = list(self._calls.values())
+        self._calls.clear()
+        self._by_queue.clear()
+        self._ends.clear()
+        return calls
+
     def forget_peer(self, peer: bytes) -> None:
         for key in [key for key in self._calls if key[0] == peer]:
+            self.remove(key)
+
+    def forget_peers(self, beginning: bytes) -> None:
+        for key in [key for key in self._calls if key[0].startswith(beginning)]:
             self.remove(key)
 
 

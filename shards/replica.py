@@ -2,7 +2,7 @@
 
 A turn takes in everything that has arrived and brings it as far as it will go:
 
-    admit → one entry for all that waits → Raft → one batch to disk → apply → replies
+    letters of other replicas → admit → one entry for all that waits → Raft → one batch to disk → apply → replies
 
 The batch holds log, hard state, the changes of everything applied since the last batch and the marker of what was
 applied, together (docs/explanation/storage.md): so a crash between any two lines loses either all of
@@ -17,25 +17,33 @@ from corvo.engine import apply_entry
 from corvo.errors import Refused
 from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import Pull, Scan
 from corvo.queries.job import GetJob, JobRecord
+from corvo.state import keys
 from corvo.state.tables import Tables
-from corvo.wire import Call, Entry, encode, operations_of
+from corvo.wire import Call, Entry, Reply, encode, operations_of
 from shards import raft
+from shards.company import Company
 from shards.door import AWAIT_RECHECK_NS, Door
+from shards.endings import Distrusted, Replaced
 from shards.feed import Feed
-from shards.log_disk import LogDisk, Part
-from shards.meters import Meters, resident_bytes
+from shards.letters import Posted
+from shards.log_disk import KEPT_BYTES, LogDisk, Part
+from shards.meters import Meters
 from shards.parking import Waiting
 from shards.presence import Presence
+from shards.relations import CHANGES_OF_MEMBERS, LOST, NO_LEADER, Relations
+from shards.status import status_of
 from shards.storage import Disk
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
+HELD_FOR_SLOW_BYTES = 4 * KEPT_BYTES  # of the log, for a follower that is slow; beyond it a state is sent to it
 
-_NO_LEADER = Refused("NOT_LEADER", "this shard has no leader at the moment; send the request again", 200)
+_CROWDED = Refused("OVERLOADED", "the other replicas are behind; send the request again", 250)
 
 
 class Replica:
@@ -48,6 +56,7 @@ class Replica:
         monotonic_ns: Callable[[], int],
         seed: int,
         is_synced: bool = True,
+        company: Company | None = None,
     ) -> None:
         self.shard = shard
         self.node_id = node_id
@@ -62,48 +71,63 @@ class Replica:
         self.presence = Presence(clock_ns)
         self.door = Door(self.tables, self.presence)
         self.meters = Meters()
+        company = company or Company((node_id,))
+        self._snapshots = company.snapshots
         self.raft = raft.Raft(
             node_id,
             self._log.next_incarnation(),
-            self._log.restored(self.tables.applied.index, raft.Membership(0, (node_id,))),
+            self._log.restored(self.tables.applied.index, raft.Membership(0, company.founders)),
             self._log,
-            raft.Options(),
+            company.options,
             seed,
             monotonic_ns(),
         )
+        self.relations = Relations(
+            company, shard, self.raft, self.door, self.tables, disk.get(keys.FORGETFUL) is not None
+        )
         self._proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
+        self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
         self._durable_index = self.tables.applied.index  # applied marker on disk
+        self._term = self.raft.term
         self._fetched_queue: str | None = None  # where the last fetch found jobs
         self._lazy_part: Part = {}  # of the log, waiting for the next batch
         self._flush_at_ns = 0  # 0: nothing to flush
 
     # The turn
 
-    def turn(self, arrived: Iterable[tuple[bytes, list[Call]]]) -> list[tuple[bytes, bytes]]:
-        """Everything that can be done now; messages for peers of the door."""
+    def turn(
+        self, arrived: Iterable[tuple[bytes, list[Call]]], letters: Iterable[Posted] = ()
+    ) -> list[tuple[bytes, list[Reply]]]:
+        """Everything that can be done now; replies for peers of the door, a message each."""
         now_ns = self._monotonic_ns()
-        door = self.door
+        door, relations = self.door, self.relations
+        self.meters.turns += 1
+        for posted in letters:
+            relations.receive(posted, now_ns)
+        relations.heed_streams(now_ns)
+        self.raft.tick(now_ns)
+        self._advance(now_ns)
         for peer, calls in arrived:
             for call in calls:
-                door.admit(peer, call, now_ns)
-        self.meters.turns += 1
-        self.raft.tick(now_ns)
+                relations.admit(peer, call, now_ns)
         door.end_waits(now_ns)
-        self._advance()
         if self.raft.is_leader:
+            upkeep = relations.lead(now_ns)
             # A second round at once when the first one woke somebody: a woken fetch must not wait for the poll.
             for _ in range(2):
                 door.wake_again(now_ns)
-                if not self._propose(now_ns):
+                if not self._propose(now_ns, upkeep):
                     break
-                self._advance()
-            self._answer_queries()
-        else:
-            door.refuse_all(_NO_LEADER)
+                self._advance(now_ns)
+                upkeep = []
+        self._answer_queries(now_ns)
         self._answer_pulls(now_ns)
+        relations.tend(now_ns, door.is_there)
+        self._advance(now_ns)  # what the queries asked of Raft
+        relations.discard_unwanted()
         if self._flush_at_ns and now_ns >= self._flush_at_ns:
             self.flush()
-        return door.take_replies()
+        return relations.send_replies(door.take_replies())
 
     def sleep_ns(self) -> int:
         """How long nothing need be done unless something arrives. At most an hour, so that arithmetic stays small."""
@@ -120,7 +144,9 @@ class Replica:
         moments.extend(pull.wait_until_ns for pull in self.door.pulls)
         if (deadline := self.raft.deadline_ns()) is not None:
             moments.append(deadline)
-        if self.raft.is_leader:
+        if (tends := self.relations.next_ns()) is not None:
+            moments.append(tends)
+        if self.raft.is_leader and self._upkeep_index <= self.tables.applied.index:
             wall = self._clock_ns()
             moments.append(now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0))
         return max(min(moments) - now_ns, 0)
@@ -141,12 +167,13 @@ class Replica:
         self._write()
 
     def close(self) -> None:
-        self.flush()
+        if self._snapshots is not None:
+            self._snapshots.close()
         self._disk.close()
 
     # Proposing
 
-    def _propose(self, now_ns: int) -> bool:
+    def _propose(self, now_ns: int, upkeep: list[Operation]) -> bool:
         """Everything that waits, as one entry. False when nothing does."""
         door = self.door
         batch = door.take_batch(now_ns, ENTRY_BYTES_MAX, CALLS_PER_MESSAGE_MAX)
@@ -154,17 +181,22 @@ class Replica:
         wall = self._clock_ns()
         raws = [waiting.raw for waiting in batch]
         # Upkeep goes first: what falls due now is older than what arrives now.
-        due = upkeep_due(self.tables, wall)
+        due = [*upkeep]
+        if self._upkeep_index <= self.tables.applied.index:
+            due += upkeep_due(self.tables, wall)
         if not batch and not due:
             return False
         payload = encode(Entry(wall, [encode(operation) for operation in due] + raws))
         try:
             ((index, term),) = self.raft.propose([payload])
-        except raft.Refused:
+        except raft.Refused as refused:
+            answer = _CROWDED if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
             for waiting in batch:
-                door.answer(waiting.peer, waiting.call_id, _NO_LEADER)
+                door.answer(waiting.peer, waiting.call_id, answer)
             return False
         self._proposed[index] = (term, batch)
+        if due:
+            self._upkeep_index = index
         for waiting in batch:
             self.meters.queue_time.observe((now_ns - waiting.arrived_ns) / 1e9)
         self.meters.batch_size.observe(len(batch) + len(due))
@@ -172,17 +204,19 @@ class Replica:
 
     # Raft and the disk
 
-    def _advance(self) -> None:
+    def _advance(self, now_ns: int) -> None:
         """Serve Raft until it asks for nothing more."""
-        core = self.raft
+        core, relations = self.raft, self.relations
         while (ready := core.ready()) is not None:
+            for message in ready.send_now:  # the others write while we do
+                if isinstance(message, raft.InstallSnapshot):
+                    self.flush()  # what is sent is what the disk holds
+                relations.post(message, now_ns)
             persist = ready.persist
             if persist is not None:
-                self._lazy_part.update(self._log.persist_part(persist))
-                if persist.must_sync:
-                    self._write()
-                else:  # no promise depends on it: it rides in the next batch
-                    self._flush_soon()
+                self._persist(persist)
+                for message in ready.send_after:
+                    relations.post(message, now_ns)
                 core.persisted(persist.token)
             for entry in ready.apply:
                 self._apply(entry)
@@ -190,10 +224,46 @@ class Replica:
                 core.applied(ready.apply[-1].index, self.tables.applied.hash)
             for context, _ in ready.reads:
                 self._answer_reads(context)
-            if ready.diverged or ready.is_rolled_back:
-                raise AssertionError(
-                    f"this replica cannot be trusted: {ready.diverged or 'its disk went back in time'}"
-                )
+            for context in ready.reads_refused:
+                self._refuse(context, NO_LEADER)
+            if ready.role is not None:
+                self._change_role(ready.role, now_ns)
+            if ready.is_rolled_back:
+                raise Distrusted("the others have met a later life of this replica: its disk went back in time")
+            if ready.diverged and not core.is_leader:  # with a leader, whose word counts, it is we who are wrong
+                raise Distrusted(f"its state differs from the leader's at entry {ready.diverged[0].index}")
+
+    def _persist(self, persist: raft.Persist) -> None:
+        if persist.snapshot is not None:
+            assert self._snapshots is not None
+            self._snapshots.install(persist.snapshot, persist.hard_state)
+            raise Replaced(f"at entry {persist.snapshot.index}")
+        self._lazy_part.update(self._log.persist_part(persist))
+        if self.relations.has_forgotten and self.node_id in self.raft.membership.learners:
+            # Taken in anew, by a group that counts no vote of ours. Known on disk with the membership that says so.
+            self._lazy_part[keys.FORGETFUL] = None
+            self.relations.has_forgotten = False
+        if persist.must_sync:
+            self._write()
+        else:  # no promise depends on it: it rides in the next batch
+            self._flush_soon()
+
+    def _change_role(self, change: raft.RoleChange, now_ns: int) -> None:
+        if change.term != self._term:
+            self._term = change.term
+            self.meters.elections += 1
+        if change.role is not raft.Role.LEADER:
+            for _, batch in self._proposed.values():
+                self._refuse(batch, LOST)
+            self._proposed.clear()
+            self._upkeep_index = 0
+            self.door.refuse_all(NO_LEADER)
+        self.relations.change_role(change, now_ns)
+
+    def _refuse(self, waitings: object, refused: Refused) -> None:
+        assert isinstance(waitings, list)
+        for waiting in waitings:
+            self.door.answer(waiting.peer, waiting.call_id, refused)
 
     def _write(self) -> None:
         started = perf_counter()
@@ -201,13 +271,19 @@ class Replica:
         applied = self.tables.applied.index
         state_part = self.tables.take_writes()
         feed_part = self.feed.take_part()
-        compact_part = self._log.compact_part(self._durable_index)
+        compact_part = self._log.compact_part(self._compactable_index())
         self._disk.write(compact_part, log_part, state_part, feed_part)
         self._durable_index = applied
         self._flush_at_ns = 0
         if compact_part:
             self.raft.compacted(self._log.first_index)
         self.meters.sync_time.observe(perf_counter() - started)
+
+    def _compactable_index(self) -> int:
+        """A follower that is slow is waited for, but not for ever: one that needs too much gets a state instead."""
+        if self._log.bytes > HELD_FOR_SLOW_BYTES:
+            return self._durable_index
+        return min(self._durable_index, self.raft.compactable_index())
 
     def _apply(self, entry: raft.Entry) -> None:
         if entry.kind != raft.EntryKind.NORMAL:
@@ -217,6 +293,9 @@ class Replica:
             return
         started = perf_counter()
         term, batch = self._proposed.pop(entry.index, (0, []))
+        if term != entry.term:  # another leader's entry stands where ours was to be
+            self._refuse(batch, LOST)
+            batch = []
         wall, operations = operations_of(entry.payload)
         results, changes = apply_entry(self.tables, entry.index, entry.term, wall, operations)
         self.feed.add(entry.index, changes.records)
@@ -225,8 +304,7 @@ class Replica:
         meters.entries += 1
         meters.operations += len(operations)
         answers = results[len(results) - len(batch) :]
-        if term == entry.term:
-            self._answer_batch(batch, answers)
+        self._answer_batch(batch, answers)
         if len(self.door.parking):
             # Also where a fetch left jobs behind because its answer was full: others may be waiting for them.
             fetched = {
@@ -253,20 +331,31 @@ class Replica:
                 self._fetched_queue = waiting.ask.queues[0]
             door.answer(waiting.peer, waiting.call_id, result)
 
-    def _answer_queries(self) -> None:
+    def _answer_queries(self, now_ns: int) -> None:
         queries, self.door.queries = self.door.queries, []
         linearizable = []
         for waiting in queries:
             if isinstance(waiting.ask, GetJob):
                 linearizable.append(waiting)
             elif isinstance(waiting.ask, GetStatus):
-                self.door.answer(waiting.peer, waiting.call_id, self.status())
+                self._answer_status(waiting, waiting.ask, now_ns)
             elif isinstance(waiting.ask, Scan):
                 piece = self.feed.scan(waiting.ask.start, waiting.ask.records_max, self._durable_index)
                 self.door.answer(waiting.peer, waiting.call_id, piece)
-        if linearizable:
+            elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
+                self.relations.ask_of_members(waiting)
+        if linearizable and self.raft.is_leader:
             self.raft.read_index(linearizable)
-            self._advance()
+            self._advance(now_ns)
+        else:
+            self._refuse(linearizable, NO_LEADER)
+
+    def _answer_status(self, waiting: Waiting, ask: GetStatus, now_ns: int) -> None:
+        if ask.node_id in ("", self.node_id):
+            self.door.answer(waiting.peer, waiting.call_id, self.status())
+        else:
+            left_ms = max(waiting.deadline_ns - now_ns, 0) // 1_000_000
+            self.relations.pass_on(ask.node_id, waiting.peer, Call(waiting.call_id, left_ms, waiting.raw), now_ns)
 
     def _answer_reads(self, context: object) -> None:
         assert isinstance(context, list)
@@ -294,33 +383,15 @@ class Replica:
             self.door.answer(waiting.peer, waiting.call_id, batch)
 
     def status(self) -> ShardStatus:
-        meters, core, tables = self.meters, self.raft, self.tables
-        return ShardStatus(
+        return status_of(
             shard=self.shard,
-            node_id=self.node_id,
-            role=core.role.value,
-            leader=core.leader_id or "",
-            term=core.term,
-            commit_index=core.commit_index,
-            applied_index=tables.applied.index,
-            log_first_index=self._log.first_index,
-            log_last_index=core.last_index,
-            state_hash=tables.applied.hash.hex(),
-            fsync=self._is_synced,
+            core=self.raft,
+            tables=self.tables,
+            log=self._log,
+            door=self.door,
+            feed=self.feed,
+            meters=self.meters,
+            snapshots=self._snapshots,
+            is_synced=self._is_synced,
             uptime_s=(self._monotonic_ns() - self._started_ns) / 1e9,
-            operations_total=meters.operations,
-            entries_total=meters.entries,
-            overloads_total=self.door.overloads,
-            calls_waiting=len(self.door.operations),
-            fetches_parked=len(self.door.parking),
-            pulls_parked=len(self.door.pulls),
-            leases=len(tables.leases),
-            queues=len(tables.queues()),
-            mirror_cursor=self.feed.receipt,
-            batch_size=meters.batch_size,
-            queue_time_s=meters.queue_time,
-            apply_time_s=meters.apply_time,
-            sync_time_s=meters.sync_time,
-            memory_bytes=resident_bytes(),
-            turns_total=meters.turns,
         )

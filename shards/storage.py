@@ -27,8 +27,11 @@ class DiskFailed(Exception):
 
 
 class Disk:
-    def __init__(self, path: Path, identity: bytes, is_synced: bool) -> None:
-        """Open what `create` made. A directory that holds another replica's data, or none, is refused."""
+    def __init__(self, path: Path, identity: bytes | None, is_synced: bool) -> None:
+        """Open what `create` made. A directory that holds another replica's data, or none, is refused.
+
+        Without identity it is one that is being filled: it is given its identity when it is whole.
+        """
         self._sync = is_synced
         self._failure = ""
         try:
@@ -41,30 +44,27 @@ class Disk:
             raise Corrupt(f"{path} belongs to {found!r}, not to {identity!r}")
 
     @staticmethod
-    def create(path: Path, identity: bytes) -> None:
+    def create(path: Path, identity: bytes | None) -> None:
         """Make the database of a replica that never lived. Interrupted at any point, it can be called again."""
         draft = path.with_name(path.name + ".new")
         if draft.exists():
             _remove_draft(draft)
         db = _open(draft, create=True)
-        db.put(keys.IDENTITY, identity, sync=True)
+        if identity is not None:
+            db.put(keys.IDENTITY, identity, sync=True)
         db.close()
         draft.rename(path)
         sync_directory(path.parent)
 
     def get(self, key: bytes) -> bytes | None:
-        try:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
-        except plyvel.Error as error:
-            raise Corrupt(f"{key!r} cannot be read: {_text(error)}") from error
-        return value
+        return _get(self._db, key)
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        try:
-            with self._db.iterator(start=start, stop=stop, verify_checksums=True) as pairs:
-                yield from pairs
-        except plyvel.Error as error:
-            raise Corrupt(f"{start!r} to {stop!r} cannot be read: {_text(error)}") from error
+        return _scan(self._db, start, stop)
+
+    def frozen(self) -> "Frozen":
+        """What is on disk now. Close it soon: until then LevelDB keeps all that is overwritten and deleted."""
+        return Frozen(self._db.snapshot())
 
     def write(self, *parts: Mapping[bytes, bytes | None]) -> None:
         """One batch, whole or not at all, on disk when this returns. Later parts win over earlier ones."""
@@ -89,6 +89,38 @@ class Disk:
 
     def close(self) -> None:
         self._db.close()
+
+
+class Frozen:
+    """A view that later writes do not change. It ends with the disk that gave it, at the latest."""
+
+    def __init__(self, snapshot: Any) -> None:
+        self._snapshot = snapshot
+
+    def get(self, key: bytes) -> bytes | None:
+        return _get(self._snapshot, key)
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        return _scan(self._snapshot, start, stop)
+
+    def close(self) -> None:
+        self._snapshot.close()
+
+
+def _get(source: Any, key: bytes) -> bytes | None:
+    try:
+        value: bytes | None = source.get(key, verify_checksums=True)
+    except plyvel.Error as error:
+        raise Corrupt(f"{key!r} cannot be read: {_text(error)}") from error
+    return value
+
+
+def _scan(source: Any, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+    try:
+        with source.iterator(start=start, stop=stop, verify_checksums=True) as pairs:
+            yield from pairs
+    except plyvel.Error as error:
+        raise Corrupt(f"{start!r} to {stop!r} cannot be read: {_text(error)}") from error
 
 
 def _open(path: Path, create: bool) -> Any:

@@ -1,6 +1,6 @@
 """The register of scenarios. To add one: write its file, add its SCENARIO here."""
 
-from benchmarks.scenarios import backlog, drain, enqueue_http, idle, latency, stream
+from benchmarks.scenarios import backlog, cluster, drain, enqueue_http, failover, idle, latency, stream
 
 SCENARIOS = (
     enqueue_http.SCENARIO,
@@ -9,4 +9,6 @@ SCENARIOS = (
     latency.SCENARIO,
     backlog.SCENARIO,
     idle.SCENARIO,
+    cluster.SCENARIO,
+    failover.SCENARIO,
 )

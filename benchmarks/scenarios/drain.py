@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.figures import Findings, Goal, compared, value
 from benchmarks.jobs import ack_all, close_all, decode_batch, enqueue_many, fetch_batch_request
-from benchmarks.load import Address, Connection, LoadFailed, connect_many, on_uvloop, together
+from benchmarks.load import Connection, LoadFailed, connect_many, on_uvloop, together
 from benchmarks.node import Node
 from benchmarks.prototype import Prototype
 from benchmarks.queues import queues_over_all
@@ -25,7 +25,7 @@ QUEUES_A_SHARD = 2  # and a connection each
 OPERATIONS_A_JOB = 3
 
 
-class _Round(msgspec.Struct):
+class Round(msgspec.Struct):
     enqueue_s: float
     drain_s: float
     cpu_s: dict[str, float]  # of each process, while draining
@@ -33,7 +33,7 @@ class _Round(msgspec.Struct):
 
 def run(setup: Setup) -> Findings:
     jobs = JOBS_QUICK if setup.is_quick else JOBS
-    rounds: list[_Round] = []
+    rounds: list[Round] = []
     theirs: list[float] = []
     with ExitStack() as running:
         node = running.enter_context(Node(setup.folder / "node", *setup.flags))
@@ -44,15 +44,15 @@ def run(setup: Setup) -> Findings:
         advance = setup.watch.stage(f"{jobs} jobs in, and out again", setup.rounds * jobs * 2)
         for number in range(setup.rounds):
             queues = queues_over_all(node.settings.shards, QUEUES_A_SHARD, f"drain{number}")
-            rounds.append(on_uvloop(_round(node, node.address, queues, jobs, advance)))
+            rounds.append(on_uvloop(in_and_out(node, queues, jobs, advance)))
             node.await_settled(5.0)  # the mirror's arrears are not the prototype's
             if prototype is not None:
                 theirs.append(prototype.stream_ops_per_s(setup.round_s))
     return _findings(jobs, rounds, theirs)
 
 
-async def _round(node: Node, address: Address, queues: list[str], jobs: int, advance: Advance) -> _Round:
-    producers, workers = await connect_many(address, PRODUCERS), await connect_many(address, len(queues))
+async def in_and_out(node: Node, queues: list[str], jobs: int, advance: Advance) -> Round:
+    producers, workers = await connect_many(node.address, PRODUCERS), await connect_many(node.address, len(queues))
     acked: set[str] = set()
     started = perf_counter()
     await enqueue_many(producers, queues, jobs, PAYLOAD, advance)
@@ -65,7 +65,7 @@ async def _round(node: Node, address: Address, queues: list[str], jobs: int, adv
     await close_all([*producers, *workers])
     if len(acked) != jobs:
         raise LoadFailed(f"{len(acked)} of {jobs} jobs were acked")
-    return _Round(enqueued - started, ended - began, cpu_s)
+    return Round(enqueued - started, ended - began, cpu_s)
 
 
 async def _drain(worker: Connection, queue: str, acked: set[str], advance: Advance) -> None:
@@ -79,7 +79,7 @@ async def _drain(worker: Connection, queue: str, acked: set[str], advance: Advan
         advance(len(jobs))
 
 
-def _findings(jobs: int, rounds: list[_Round], theirs: list[float]) -> Findings:
+def _findings(jobs: int, rounds: list[Round], theirs: list[float]) -> Findings:
     drained = [jobs / each.drain_s for each in rounds]
     operations = [jobs * OPERATIONS_A_JOB / (each.enqueue_s + each.drain_s) for each in rounds]
     figures = [

@@ -174,14 +174,17 @@ def _unfinished(queue: QueueView) -> int:
 
 
 def _shards(before: Look | None, after: Look, rows: int) -> Table:
+    is_cluster = after.status.mode == "cluster"
     grid = columns(
         *("SHARD", "LEADER", ">TERM", ">LOG", ">OPS/S", ">BATCH", ">FSYNC MS", ">WAITING", ">LAG"),
+        *(("REPLICAS",) if is_cluster else ()),
     )
     old = {shard.shard: shard for shard in before.status.groups} if before else {}
     span = after.taken_s - before.taken_s if before else 0.0
     shards = after.status.groups
     for shard in shards[: _full_rows(rows, len(shards))]:
-        grid.add_row(*_shard_cells(shard, old.get(shard.shard), span))
+        replicas = [_replica_lags(shard)] if is_cluster and not shard.error else []
+        grid.add_row(*_shard_cells(shard, old.get(shard.shard), span), *replicas)
     return _with_rest(grid, rows, len(shards))
 
 
@@ -199,6 +202,17 @@ def _shard_cells(shard: ShardView, then: ShardView | None, span: float) -> list[
         short(shard.waiting),
         short(shard.mirror_lag_entries),
     ]
+
+
+def _replica_lags(shard: ShardView) -> Text:
+    """How many entries each follower is behind, in the order of their names; ? is one that does not answer."""
+    text = Text()
+    for replica in shard.replicas:
+        if replica.node_id == shard.leader_id:
+            continue
+        text.append("/" if text else "")
+        text.append("?" if replica.lag is None else short(replica.lag), "" if replica.error is None else "red")
+    return text
 
 
 def _workers(after: Look, rows: int, width: int) -> Table:

@@ -54,8 +54,8 @@ def flag_of(name: str) -> str:
 
 def _option(name: str) -> Any:
     default = Settings.__struct_defaults__[names().index(name)]
-    variable = ENV_PREFIX + name.upper()
-    return typer.Option(flag_of(name), metavar="VALUE", help=f"{describe(name)} [{variable}; default {default}]")
+    origin = f"{ENV_PREFIX}{name.upper()}; default {default if default != '' else 'none'}"
+    return typer.Option(flag_of(name), metavar="VALUE", help=f"{describe(name)} [{origin}]")
 
 
 def _parameter(name: str, option: Any) -> inspect.Parameter:

@@ -6,22 +6,19 @@ standard error that says what to do. What is not foreseen here is a bug, and sho
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from corvo import __version__
+from corvo.addresses import PORT_MAX
+from corvo.cli import cluster, node
+from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
+from corvo.limits import NODES_MAX, SHARDS_MAX
 from corvo.settings import BadSettings, names
-
-if TYPE_CHECKING:
-    from corvo.client.http import Client
-
-OK, REFUSED, MISUSED = 0, 1, 2
 
 app = typer.Typer(
     name="corvo",
@@ -32,12 +29,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+app.add_typer(cluster.app, name="cluster")
+app.add_typer(node.app, name="node")
 
 
 # The choices of the core, written again because importing it slows `corvo --help` by a quarter; a test compares.
 PriorityName = Literal["critical", "high", "normal"]
 OrderName = Literal["asc", "desc"]
-OutputName = Literal["table", "json"]
+FsyncName = Literal["on", "off"]
 
 
 class StateName(StrEnum):  # typer takes no list of a Literal
@@ -49,12 +48,6 @@ class StateName(StrEnum):  # typer takes no list of a Literal
     CANCELLED = "cancelled"
     SCHEDULED = "scheduled"
     HELD = "held"
-
-
-ServerUrl = Annotated[
-    str, typer.Option("--server", metavar="URL", envvar="CORVO_SERVER", help="server to ask", show_envvar=True)
-]
-OutputFormat = Annotated[OutputName, typer.Option("--output", "-o", help="how to print the answer")]
 
 
 def main() -> NoReturn:
@@ -75,16 +68,6 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else OK
 
 
-def complain(message: str) -> None:
-    print(f"corvo: {message}", file=sys.stderr)
-
-
-def stop(code: int, *messages: str) -> NoReturn:
-    for message in messages:
-        complain(message)
-    raise typer.Exit(code)
-
-
 @app.command()
 @with_settings
 def server(flags: Flags, config: str | None) -> None:
@@ -96,6 +79,8 @@ def server(flags: Flags, config: str | None) -> None:
     Examples:
       corvo server
       corvo server --data-dir /var/lib/corvo --bind 127.0.0.1:8080 --shards 8
+      corvo server --node-id a --peers a=db-1:9400,b=db-2:9400,c=db-3:9400 --cluster-secret-file secret
+      corvo server --node-id d --join db-1:9400,db-2:9400 --cluster-secret-file secret
       CORVO_FSYNC=off corvo server --config corvo.toml
     """
     from corvo.cli.server import CannotStart, serve  # lazy: supervisor and structlog are for this command alone
@@ -127,6 +112,49 @@ def config(flags: Flags, config: str | None) -> None:
     except BadSettings as error:
         stop(MISUSED, *error.faults)
     show.table(show.settings_rows((name, str(getattr(settings, name)), origins[name]) for name in names()))
+
+
+@app.command()
+def local(
+    nodes: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=NODES_MAX, help="nodes to start  [default: 3]")
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=SHARDS_MAX, help="shards of the cluster  [default: 4]")
+    ] = None,
+    data_dir: Annotated[str, typer.Option(metavar="DIR", help="directory of all nodes")] = "corvo-local",
+    fsync: Annotated[FsyncName, typer.Option(help="off: a power cut may lose acknowledged jobs")] = "on",
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=PORT_MAX, help="first port of HTTP; free ones when not given"),
+    ] = None,
+    raft_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=PORT_MAX, help="first port between nodes; free ones when not given"),
+    ] = None,
+    output: OutputFormat = "table",
+) -> None:
+    """Start a whole cluster on this machine, to try it out: several nodes, kept running until Ctrl-C or SIGTERM.
+
+    Each node is a `corvo server` with a directory and a log of its own below the data directory. The ports are kept
+    there, too: a second start finds the same cluster at the same addresses. With --output json one object with nodes,
+    addresses and process ids is printed when all are ready.
+
+    \b
+    Examples:
+      corvo local
+      corvo local --nodes 5 --shards 2 --port 8080
+      corvo local --data-dir /tmp/cluster --fsync off --output json
+    """
+    from corvo.cli.layout import Wishes  # lazy: as below
+    from corvo.cli.local import run_local  # lazy: rich and httpx
+    from corvo.cli.server import CannotStart  # lazy: as above, in `server`
+
+    try:
+        code = run_local(Wishes(data_dir, nodes, shards, port, raft_port, fsync), is_json=output == "json")
+    except CannotStart as error:
+        stop(MISUSED, str(error))
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -300,23 +328,6 @@ def version() -> None:
       corvo version
     """
     print(f"corvo {__version__}")
-
-
-@contextmanager
-def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
-    """A client for the length of a command: a refusal, or no answer at all, ends the command with a line."""
-    from corvo.client.calls import ServerRefused  # lazy: httpx and the operations
-    from corvo.client.http import BadServer, Client, Unreachable  # lazy: httpx
-
-    try:
-        with Client(server, timeout_s=timeout_s, deadline_s=deadline_s) as client:
-            yield client
-    except BadServer as error:
-        stop(MISUSED, str(error))
-    except ServerRefused as refused:
-        stop(REFUSED, f"{refused.message} ({refused.code})")
-    except Unreachable as error:
-        stop(REFUSED, f"{error}; is `corvo server` running there? --server or CORVO_SERVER names another one")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`corvo server`: make the data directory ready, then keep the node's processes running until a signal.
 
 Whatever can be wrong is found here, before any process starts, and said in one line: settings, a second server on the
-same directory, a directory made for something else, a port in use. Each is a `CannotStart`, exit code 2.
+same directory, a directory made for something else, a port in use, a secret that is none. Each is a `CannotStart`, exit
+code 2.
 """
 
 import errno
@@ -9,7 +10,6 @@ import fcntl
 import os
 import resource
 import secrets
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -19,19 +19,25 @@ import msgspec
 import structlog
 
 import corvo
+from corvo.addresses import split_address
+from corvo.cli.meet import MEETING, MeetingFailed, meet
+from corvo.cli.ports import listen_once
 from corvo.cli.programs import Program, Unwritable, programs, render
 from corvo.cli.supervise import supervise
+from corvo.clustering import is_clustered, shard_address
 from corvo.node import (
     RUN,
+    BadSecret,
     Identity,
     Locked,
     configure_logging,
     read_identity,
+    read_secret,
     take_lock,
     write_identity,
     write_settings,
 )
-from corvo.settings import Settings, split_address
+from corvo.settings import Settings
 
 FILES_MAX = 65_536  # descriptors a process may open: one per connection, and a thousand is the usual default
 ORPHANS_MARGIN_S = 5.0  # beyond the drain: how long processes of a killed supervisor may take to end
@@ -42,15 +48,13 @@ class CannotStart(Exception):
     """Why not, and what to do, in a sentence."""
 
 
-def serve(settings: Settings, parts: Sequence[Program] | None = None) -> int:
+def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: Sequence[str] = MEETING) -> int:
     """Exit code of a node that ran: 0 after an ordered stop, 1 when a process could not be kept alive.
 
-    `parts` takes the place of the node's programs in tests.
+    `parts` and `meeting` take the place of the node's programs in tests.
     """
-    data_dir = Path(settings.data_dir).absolute()
-    settings = msgspec.structs.replace(
-        settings, data_dir=str(data_dir), log_format=_log_format(settings.log_format, sys.stdout.isatty())
-    )
+    settings = _settled(settings)
+    data_dir = Path(settings.data_dir)
     make_directories(data_dir)
     try:
         lock = take_lock(data_dir / "lock")
@@ -60,16 +64,33 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None) -> int:
             f"another server{holder} is using {data_dir}; stop it first or use another --data-dir"
         ) from None
     with lock:
-        claim_identity(data_dir, settings)
+        is_new = check_identity(data_dir, settings) is None
+        check_secret(settings.cluster_secret_file)
         await_orphans(data_dir / RUN, settings.shutdown_timeout + ORPHANS_MARGIN_S)
         settings = msgspec.structs.replace(settings, bind=claim_port(settings.bind))
+        if is_clustered(settings):
+            check_raft_ports(settings.raft_bind, settings.shards)
         config_file = write_run_files(settings, programs(settings) if parts is None else parts)
         configure_logging(settings.log_level, settings.log_format, process="supervisor")
+        _prepare_children()
+        # Last of all: a start that failed leaves no trace that binds the next one.
+        if is_new and not make_identity(data_dir, settings, meeting):
+            return 0
         return _run(settings, config_file)
 
 
+def _settled(settings: Settings) -> Settings:
+    """What depends on where and how we were started, decided for the processes, which run in the data directory."""
+    secret_file = settings.cluster_secret_file
+    return msgspec.structs.replace(
+        settings,
+        data_dir=str(Path(settings.data_dir).absolute()),
+        cluster_secret_file=str(Path(secret_file).absolute()) if secret_file else "",
+        log_format=_log_format(settings.log_format, sys.stdout.isatty()),
+    )
+
+
 def _run(settings: Settings, config_file: Path) -> int:
-    _prepare_children()
     log = structlog.get_logger()
     log.info(
         "starting",
@@ -104,15 +125,14 @@ def make_directories(data_dir: Path) -> None:
         ) from None
 
 
-def claim_identity(data_dir: Path, settings: Settings) -> None:
-    """A new directory is made for these settings; an old one must have been."""
+def check_identity(data_dir: Path, settings: Settings) -> Identity | None:
+    """What the directory was made for, which must be these settings; None: it is new."""
     try:
         identity = read_identity(data_dir)
     except msgspec.MsgspecError as error:
         raise CannotStart(f"{data_dir}/identity.json cannot be read: {error}; restore it from a backup") from None
     if identity is None:
-        write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards))
-        return
+        return None
     if identity.shards != settings.shards:
         raise CannotStart(
             f"this data directory was made with {identity.shards} shards;"
@@ -123,6 +143,33 @@ def claim_identity(data_dir: Path, settings: Settings) -> None:
             f"this data directory belongs to node {identity.node_id};"
             f" start with --node-id {identity.node_id} or use another --data-dir"
         )
+    if identity.founders is not None and not is_clustered(settings):
+        raise CannotStart(
+            "this data directory belongs to a node of a cluster; start with --peers, --join or --discover,"
+            " or use another --data-dir"
+        )
+    return identity
+
+
+def make_identity(data_dir: Path, settings: Settings, meeting: Sequence[str] = MEETING) -> bool:
+    """A node alone decides itself what it is, one of several in a meeting. False: a signal came first."""
+    if not is_clustered(settings):
+        write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards))
+        return True
+    try:
+        has_met = meet(data_dir, meeting)
+    except MeetingFailed as error:
+        raise CannotStart(str(error)) from None
+    if has_met and check_identity(data_dir, settings) is None:
+        raise CannotStart(f"the nodes met, but {data_dir}/identity.json is not there; start again")
+    return has_met
+
+
+def check_secret(path: str) -> None:
+    try:
+        read_secret(path)
+    except BadSecret as error:
+        raise CannotStart(str(error)) from None
 
 
 def await_orphans(run_dir: Path, patience_s: float) -> None:
@@ -152,19 +199,22 @@ def claim_port(bind: str) -> str:
     """The address with a concrete port, which can be bound. The gateway binds it a moment later."""
     host, port = split_address(bind)
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
-            probe.listen(1)
-            return f"{bind.rpartition(':')[0]}:{probe.getsockname()[1]}"
+        return f"{bind.rpartition(':')[0]}:{listen_once(host, port)}"
     except OSError as error:
-        raise CannotStart(
-            f"cannot listen on {bind}: {_lower_first(error.strerror or str(error))}; choose another --bind"
-        ) from None
+        raise CannotStart(f"cannot listen on {bind}: {_reason(error)}; choose another --bind") from None
+
+
+def check_raft_ports(raft_bind: str, shards: int) -> None:
+    """The ports at which the shards will hear other nodes."""
+    host, first = split_address(raft_bind)
+    for shard in range(shards):
+        try:
+            listen_once(host, first + shard)
+        except OSError as error:
+            address = shard_address(raft_bind, shard)
+            raise CannotStart(
+                f"cannot listen on {address} for shard {shard}: {_reason(error)}; choose another --raft-bind"
+            ) from None
 
 
 def write_run_files(settings: Settings, parts: Sequence[Program]) -> Path:
@@ -221,5 +271,6 @@ def _log_format(wanted: str, is_terminal: bool) -> str:
     return ("console" if is_terminal else "json") if wanted == "auto" else wanted
 
 
-def _lower_first(sentence: str) -> str:
+def _reason(error: OSError) -> str:
+    sentence = error.strerror or str(error)
     return sentence[:1].lower() + sentence[1:]

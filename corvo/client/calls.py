@@ -23,6 +23,7 @@ from corvo.ops.operation import Endpoint
 from corvo.queries import ENDPOINTS as READS
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.job import JobView
+from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
 from corvo.queries.workers import WorkerView
@@ -88,6 +89,18 @@ def workers() -> Call[list[WorkerView]]:
 
 def cluster_status() -> Call[ClusterStatus]:
     return _call("cluster_status")
+
+
+def cluster_join(body: JoinBody) -> Call[MembersView]:
+    return _call("cluster_join", body)
+
+
+def cluster_remove(body: RemoveBody) -> Call[MembersView]:
+    return _call("cluster_remove", body)
+
+
+def cluster_transfer(body: TransferBody) -> Call[MembersView]:
+    return _call("cluster_transfer", body)
 
 
 def fetch(body: FetchBody) -> Call[FetchedJob | None]:

@@ -21,6 +21,7 @@ from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, Fetche
 from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.job import JobView
+from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
 from corvo.queries.workers import WorkerView
@@ -120,6 +121,15 @@ class Client:
 
     def cluster_status(self) -> ClusterStatus:
         return self.call(calls.cluster_status())
+
+    def cluster_join(self, body: JoinBody) -> MembersView:
+        return self.call(calls.cluster_join(body))
+
+    def cluster_remove(self, body: RemoveBody) -> MembersView:
+        return self.call(calls.cluster_remove(body))
+
+    def cluster_transfer(self, body: TransferBody) -> MembersView:
+        return self.call(calls.cluster_transfer(body))
 
     def fetch(self, body: FetchBody) -> FetchedJob | None:
         return self.call(calls.fetch(body))

@@ -12,7 +12,7 @@ import msgspec
 
 from corvo.ops.jobs import ack, cancel, enqueue, fail, fetch, heartbeat
 from corvo.ops.operation import Endpoint, Operation
-from corvo.ops.upkeep import promote, reclaim
+from corvo.ops.upkeep import name_node, promote, reclaim
 
 OPERATIONS: tuple[type[Operation], ...] = (
     enqueue.Enqueue,
@@ -23,6 +23,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     cancel.Cancel,
     promote.Promote,
     reclaim.Reclaim,
+    name_node.NameNode,
 )
 RETIRED: frozenset[int] = frozenset()
 

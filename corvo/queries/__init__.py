@@ -9,9 +9,9 @@ import operator
 from typing import Any
 
 from corvo.ops.operation import Endpoint, Query
-from corvo.queries import cluster, feed, job, queues, search, workers
+from corvo.queries import cluster, feed, job, members, queues, search, workers
 
-QUERIES: tuple[type[Query], ...] = (job.GetJob, job.Await, cluster.GetStatus, feed.Pull, feed.Scan)
+QUERIES: tuple[type[Query], ...] = (job.GetJob, job.Await, cluster.GetStatus, feed.Pull, feed.Scan, *members.QUERIES)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *job.ENDPOINTS,
@@ -19,6 +19,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *queues.ENDPOINTS,
     *workers.ENDPOINTS,
     *cluster.ENDPOINTS,
+    *members.ENDPOINTS,
 )
 
 AnyQuery: Any = functools.reduce(operator.or_, QUERIES)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.ops.operation import Endpoint, Query
+from corvo.queries.members import Members
 
 
 class Histogram(msgspec.Struct, array_like=True):
@@ -22,6 +23,27 @@ class Histogram(msgspec.Struct, array_like=True):
     def observe(self, value: float) -> None:
         self.total += value
         self.counts[bisect_left(self.bounds, value)] += 1
+
+
+class ReplicaStatus(msgspec.Struct, array_like=True):
+    """One replica, as its leader sees it."""
+
+    node_id: str
+    match_index: int
+    mode: str  # probe, replicate, snapshot
+    is_learner: bool
+    is_caught_up: bool
+    silent_ms: float
+
+
+class TransferStatus(msgspec.Struct, array_like=True):
+    """A state on its way from one replica to another."""
+
+    node_id: str  # the other end
+    is_outgoing: bool
+    index: int
+    records: int
+    bytes: int
 
 
 class ShardStatus(msgspec.Struct, array_like=True):
@@ -52,13 +74,61 @@ class ShardStatus(msgspec.Struct, array_like=True):
     sync_time_s: Histogram
     memory_bytes: int = 0
     turns_total: int = 0
+    members: Members = msgspec.field(default_factory=Members)
+    replicas: list[ReplicaStatus] = []  # what the leader believes; empty elsewhere
+    transfers: list[TransferStatus] = []
+    log_bytes: int = 0
+    elections_total: int = 0  # terms begun since this process started
+    nodes: dict[str, str] = {}  # address by name, as the group has agreed
+    refused_total: int = 0  # letters of strangers
 
 
 class GetStatus(Query, tag=1020):
+    """Of the replica that is asked, or of the one on the node that is named."""
+
     result: ClassVar[Any] = ShardStatus
+
+    node_id: str = ""
+
+
+class MembershipView(msgspec.Struct):
+    """`outgoing` is not empty while a change of voters is under way."""
+
+    voters: list[str] = []
+    learners: list[str] = []
+    outgoing: list[str] = []
+
+
+class ReplicaView(msgspec.Struct):
+    """One replica of a shard: what it says itself, beside what its leader has of it."""
+
+    node_id: str
+    role: str
+    term: int = 0
+    commit_index: int = 0
+    applied_index: int = 0
+    lag: int | None = None  # entries that the leader has committed and this one not applied; None: not known
+    last_contact_ms: float | None = None  # since the leader heard from it; None: it leads, or no leader is known
+    mode: str = ""  # how the leader feeds it: probe, replicate, snapshot
+    log_entries: int = 0
+    log_bytes: int = 0
+    state_hash: str = ""
+    error: str | None = None
+
+
+class TransferView(msgspec.Struct):
+    """A state on its way from one replica to another."""
+
+    sender: str
+    receiver: str
+    index: int
+    records: int
+    bytes: int
 
 
 class ShardView(msgspec.Struct):
+    """The replica on the node that is asked, then its whole group."""
+
     shard: int
     node_id: str
     state: str
@@ -77,6 +147,15 @@ class ShardView(msgspec.Struct):
     mirror_lag_entries: int
     memory_bytes: int
     error: str | None = None
+    members: MembershipView = msgspec.field(default_factory=MembershipView)
+    replicas: list[ReplicaView] = []
+    transfers: list[TransferView] = []
+
+
+class NodeView(msgspec.Struct):
+    node_id: str
+    address: str  # where other nodes reach it; empty: the node is alone
+    is_reachable: bool
 
 
 class MirrorView(msgspec.Struct):
@@ -94,6 +173,7 @@ class ClusterStatus(msgspec.Struct):
     fsync: bool
     groups: list[ShardView]
     mirror: MirrorView | None
+    nodes: list[NodeView] = []
 
 
 class ServerInfo(msgspec.Struct):
@@ -106,7 +186,7 @@ ENDPOINTS = (
         name="cluster_status",
         method="GET",
         path="/cluster/status",
-        summary="Health and figures of every shard",
+        summary="Health and figures of every shard and all its replicas",
         answers={200: ClusterStatus},
     ),
     Endpoint(

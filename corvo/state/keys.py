@@ -13,6 +13,7 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     t|{due:8}{job id}                               when a scheduled or retrying job is due, over all queues
     qn|{queue}                                      the queue: counts, cursors
     w|{worker id}                                   a worker
+    n|{node id}                                     address of a node of the cluster
 
 Kept by the replica itself and no part of the replicated state: `r|{index:8}` (Raft log; the first byte of an index
 is 0 and a queue begins with a letter or digit, so the two families share a prefix without meeting), `m|{index:8}`
@@ -41,10 +42,12 @@ ACTIVE = b"a|"
 DUE = b"t|"
 QUEUES = b"qn|"
 WORKERS = b"w|"
+NODES = b"n|"
 FEED = b"m|"
 # Families of replicated state. Each ends with `|`: prefixes never overlap. On disk `r|` also holds the Raft log, whose
 # keys go on with a NUL: whoever scans that family for jobs begins behind it.
-STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS)
+STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES)
+_LOG_END = b"r|\x01"
 
 APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
 LOG_META = b"\0log"
@@ -53,6 +56,8 @@ HARD_STATE = b"\0hard"
 MEMBERSHIP = b"\0members"
 INCARNATION = b"\0incarnation"
 FEED_FLOOR = b"\0feed"
+FORGETFUL = b"\0forgetful"  # this replica lost what it had promised, and has not been taken in anew
+INCOMING = b"\0incoming"  # how far a state that is being received has come
 
 
 def job(job_id: str) -> bytes:
@@ -126,6 +131,14 @@ def worker(worker_id: str) -> bytes:
     return b"w|" + worker_id.encode()
 
 
+def node(node_id: str) -> bytes:
+    return b"n|" + node_id.encode()
+
+
+def node_name(key: bytes) -> str:
+    return key[2:].decode()
+
+
 def log_entry(index: int) -> bytes:
     return b"r|" + _U64.pack(index)
 
@@ -137,6 +150,13 @@ def log_index(key: bytes) -> int:
 
 def feed_record(index: int) -> bytes:
     return b"m|" + _U64.pack(index)
+
+
+def state_ranges() -> list[tuple[bytes, bytes]]:
+    """All keys of replicated state as (start, stop), in the order of the bytes; the Raft log lies in none of them."""
+    return sorted(
+        (max(prefix, _LOG_END) if prefix == b"r|" else prefix, prefix_end(prefix)) for prefix in STATE_PREFIXES
+    )
 
 
 def after(key: bytes) -> bytes:

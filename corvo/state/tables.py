@@ -71,6 +71,7 @@ class Tables:
         self._touched_jobs: dict[str, Job] = {}
         self._touched_queues: dict[str, Queue] = {}
         self._woken: set[str] = set()
+        self.nodes: dict[str, str] = {}  # address by name
         self._recall(kv)
 
     def _recall(self, kv: KV) -> None:
@@ -81,6 +82,8 @@ class Tables:
         for key, value in kv.scan(keys.ACTIVE, keys.prefix_end(keys.ACTIVE)):
             ends_at, claim_id = keys.unpack_lease(value)
             self.leases.add(keys.active_job_id(key), ends_at, claim_id)
+        for key, value in kv.scan(keys.NODES, keys.prefix_end(keys.NODES)):
+            self.nodes[keys.node_name(key)] = value.decode()
 
     @property
     def now(self) -> int:
@@ -142,6 +145,14 @@ class Tables:
             self._workers.clear()
         self._workers[worker.id] = worker
         self._put_record(keys.worker(worker.id), encode(worker))
+
+    def name_node(self, node_id: str, address: str) -> None:
+        """An empty address forgets the node."""
+        if address:
+            self.nodes[node_id] = address
+        else:
+            self.nodes.pop(node_id, None)
+        self.put(keys.node(node_id), address.encode() or None)
 
     def add_error(self, error: JobError) -> None:
         self._put_record(keys.job_error(error.job_id, error.claim), encode(error))

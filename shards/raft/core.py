@@ -316,6 +316,10 @@ class Raft:
         if self.is_leader:
             return
         if not self.may_campaign():
+            if self.now_ns >= self.election_deadline_ns:
+                # It cannot stand, but it must not send people to a leader that is gone.
+                self.stance.refuse_reads()
+                self.leader_id = None
             self.restart_election_timer()
         elif is_transfer or self.membership.is_alone(self.id):
             self.become_candidate(is_transfer)

@@ -166,7 +166,7 @@ class Follower:
     def deadline_ns(self) -> int | None:
         raft = self.raft
         if not raft.may_campaign():
-            return None
+            return None if raft.leader_id is None else raft.election_deadline_ns
         return raft.now_ns if raft.membership.is_alone(raft.id) else raft.election_deadline_ns
 
     def flush(self) -> None:

@@ -4,7 +4,7 @@
     REPLICATE  known: Appends are sent ahead of the answers, within a window of messages and bytes
     SNAPSHOT   the entries it needs are gone: a snapshot is under way, no Appends
 
-`match` is proved by the replica and never goes back within a term; `next` is a guess and may. match < next.
+`match` is proved by the replica and never goes back while it lives; `next` is a guess and may. match < next.
 """
 
 from __future__ import annotations

@@ -154,16 +154,25 @@ class Replication:
             peer.probe(peer.match + 1)
 
     def restarted(self, replica: str) -> None:
-        """Whatever was on its way to its former life is lost; what it acknowledged is on its disk."""
+        """Whatever was on its way to its former life is lost, and perhaps its disk with it: what it holds is asked."""
         peer = self.progress.get(replica)
         if peer is not None:
-            peer.probe(peer.match + 1)
+            peer.match = 0
+            self._ask_where(peer)
+
+    def _ask_where(self, peer: Progress) -> None:
+        """By the end of our log: its answer leads back to where the logs part. A guess below the beginning of our log
+        would cost it a whole state instead."""
+        peer.probe(self.raft.log.last_index + 1)
 
     def snapshot_ended(self, replica: str, ok: bool) -> None:
         peer = self.progress.get(replica)
         if peer is None or peer.mode is not Mode.SNAPSHOT:
             return
-        peer.probe(max(peer.match, peer.snapshot_index) + 1 if ok else peer.match + 1)
+        if ok:
+            peer.probe(max(peer.match, peer.snapshot_index) + 1)
+        else:
+            self._ask_where(peer)
         peer.paused = True  # until its own answer, or the next heartbeat's, says that it is there
 
     # --- time
@@ -173,7 +182,7 @@ class Replication:
         for peer in self.peers:
             peer.tick(now_ns)
             if peer.mode is Mode.SNAPSHOT and now_ns >= peer.snapshot_deadline_ns:
-                peer.probe(peer.match + 1)
+                self._ask_where(peer)
 
     def is_live(self, peer: Progress) -> bool:
         return peer.heard or self.raft.now_ns - peer.heard_at_ns < self.raft.options.election_ns

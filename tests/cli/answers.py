@@ -3,7 +3,7 @@
 from typing import Any
 
 from corvo.cli.dashboard import Look
-from corvo.queries.cluster import ClusterStatus, MirrorView, ShardView
+from corvo.queries.cluster import ClusterStatus, MembershipView, MirrorView, NodeView, ReplicaView, ShardView
 from corvo.queries.job import JobErrorView, JobView
 from corvo.queries.queues import QueueView
 from corvo.queries.search import JobSummary, SearchAnswer
@@ -35,6 +35,21 @@ def a_status(shards: int = 4, **values: Any) -> ClusterStatus:
     fixed = _of(status="ok", mode="single", node_id="node-1", version="0.1.0", shards=shards, fsync=True)
     groups = [a_shard(number) for number in range(shards)]
     return ClusterStatus(**{**fixed, "groups": groups, "mirror": MirrorView(4.0, "g1", 12), **values})
+
+
+def a_replica(node_id: str = "node-2", **values: Any) -> ReplicaView:
+    figures = _of(term=3, commit_index=90, applied_index=90, lag=0, log_entries=90, log_bytes=2_048, state_hash="ab")
+    feeding = _of(last_contact_ms=12.0, mode="replicate")
+    return ReplicaView(**{"node_id": node_id, "role": "follower", **figures, **feeding, **values})
+
+
+def a_cluster(*replicas: ReplicaView, **values: Any) -> ClusterStatus:
+    """node-1 leads the only shard; the others are given."""
+    leader = a_replica("node-1", role="leader", last_contact_ms=None, mode="")
+    names = ["node-1", *(replica.node_id for replica in replicas)]
+    group = _of(members=MembershipView(voters=names), replicas=[leader, *replicas])
+    nodes = [NodeView(name, f"{name}:9400", True) for name in names]
+    return a_status(1, **{"mode": "cluster", "groups": [a_shard(0, **group)], "nodes": nodes, **values})
 
 
 def a_worker(name: str = "w1", **values: Any) -> WorkerView:

@@ -65,8 +65,8 @@ class Node:
         return self.handle.wait(PATIENCE_S)
 
 
-def await_(condition: Callable[[], Any], explain: Callable[[], str] = str) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
+def await_(condition: Callable[[], Any], explain: Callable[[], str] = str, patience_s: float = PATIENCE_S) -> Any:
+    deadline = time.monotonic() + patience_s
     while not (result := condition()):
         assert time.monotonic() < deadline, f"waited in vain: {explain()}"
         time.sleep(0.01)
@@ -85,17 +85,25 @@ def dummies(folder: Path, shards: int = 2, stop_s: float = 0.0) -> list[Program]
     return [dummy("mirror", 10), shard, dummy("gateway", 30)]
 
 
-def command(folder: Path, programs: list[Program], **settings: Any) -> list[str]:
+def meeting(folder: Path, script: str) -> list[str]:
+    """The command of a meeting that does what the script says."""
+    path = folder / "meeting.py"
+    path.write_text(script)
+    return [sys.executable, str(path)]
+
+
+def command(folder: Path, programs: list[Program], meeting: list[str] | None = None, **settings: Any) -> list[str]:
     chosen = {"data_dir": str(folder / "data"), "bind": "127.0.0.1:0", "shutdown_timeout": 5, **settings}
     parts = [{name: getattr(part, name) for name in part.__struct_fields__} for part in programs]
-    return [sys.executable, str(Path(__file__).with_name("dummy_node.py")), json.dumps(chosen), json.dumps(parts)]
+    given = [json.dumps(one) for one in (chosen, parts, meeting or ["/no/such/meeting"])]
+    return [sys.executable, str(Path(__file__).with_name("dummy_node.py")), *given]
 
 
 @contextmanager
-def running(folder: Path, programs: list[Program], **settings: Any) -> Iterator[Node]:
+def running(folder: Path, programs: list[Program], meeting: list[str] | None = None, **settings: Any) -> Iterator[Node]:
     with (folder / "output").open("a") as output:
         handle = subprocess.Popen(
-            command(folder, programs, **settings),
+            command(folder, programs, meeting, **settings),
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
@@ -109,10 +117,12 @@ def running(folder: Path, programs: list[Program], **settings: Any) -> Iterator[
             handle.wait(PATIENCE_S)
 
 
-def tried(folder: Path, programs: list[Program], **settings: Any) -> "subprocess.CompletedProcess[str]":
+def tried(
+    folder: Path, programs: list[Program], meeting: list[str] | None = None, **settings: Any
+) -> "subprocess.CompletedProcess[str]":
     """A node that is expected to end by itself."""
     return subprocess.run(
-        command(folder, programs, **settings),
+        command(folder, programs, meeting, **settings),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from corvo.cli.dashboard import Line, Look, Rates, age, allot, picture, rates, short, sparkline
-from tests.cli.answers import NOON, NOON_NS, a_look, a_queue, a_shard, a_status, a_worker
+from tests.cli.answers import NOON, NOON_NS, a_cluster, a_look, a_queue, a_replica, a_shard, a_status, a_worker
 
 
 def drawn(
@@ -84,6 +84,18 @@ def test_a_shard_without_an_answer_shows_its_error() -> None:
     shown = drawn(None, after)
 
     assert "no answer" in shown and "none" in shown
+
+
+def test_in_a_cluster_every_shard_shows_how_far_its_followers_are_behind() -> None:
+    away = a_replica("node-3", lag=None, error="node-3 does not answer")
+    after = a_look(status=a_cluster(a_replica(lag=1_234), away))
+
+    lines = drawn(None, after).splitlines()
+
+    (heading,) = [line for line in lines if line.startswith("SHARD")]
+    (row,) = [line for line in lines if line.startswith("0 ")]
+    assert heading.split()[-1] == "REPLICAS" and row.split()[-1] == "1.2k/?"
+    assert "REPLICAS" not in drawn(None, a_look())
 
 
 def test_a_short_list_keeps_its_place_beside_a_long_one() -> None:

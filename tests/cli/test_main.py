@@ -19,7 +19,19 @@ from corvo.queries import search
 from tests.cli.answers import ID, a_status, prepare
 from tests.client.playback import Playback
 
-COMMANDS = ["server", "config", "enqueue", "inspect", "search", "queues", "status", "workers", "top", "version"]
+COMMANDS = [
+    "server",
+    "config",
+    "local",
+    "enqueue",
+    "inspect",
+    "search",
+    "queues",
+    "status",
+    "workers",
+    "top",
+    "version",
+]
 
 
 @pytest.fixture(autouse=True)

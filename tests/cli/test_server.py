@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import socket
 import stat
 from pathlib import Path
@@ -9,34 +10,93 @@ from pathlib import Path
 import pytest
 
 from corvo.cli import server
-from corvo.cli.server import CannotStart, await_orphans, banner, claim_identity, claim_port, make_directories, url_of
-from corvo.node import RUN, read_identity, read_settings, take_lock
+from corvo.cli.ports import free_row
+from corvo.cli.server import (
+    CannotStart,
+    await_orphans,
+    banner,
+    check_identity,
+    check_raft_ports,
+    check_secret,
+    claim_port,
+    make_directories,
+    make_identity,
+    url_of,
+)
+from corvo.node import RUN, Identity, read_secret, read_settings, take_lock, write_identity
 from corvo.settings import Settings
 from tests.cli.nodes import dummies, running, tried
 
 
 def test_a_new_directory_is_made_for_these_settings(tmp_path: Path) -> None:
-    claim_identity(tmp_path, Settings(shards=3, node_id="a"))
-    claim_identity(tmp_path, Settings(shards=3, node_id="a"))
+    settings = Settings(shards=3, node_id="a")
 
-    identity = read_identity(tmp_path)
+    assert check_identity(tmp_path, settings) is None
+    assert make_identity(tmp_path, settings)
+
+    identity = check_identity(tmp_path, settings)
     assert identity is not None and (identity.shards, identity.node_id, len(identity.cluster_id)) == (3, "a", 32)
+    assert identity.founders is None
 
 
 def test_a_directory_made_for_something_else_is_refused(tmp_path: Path) -> None:
-    claim_identity(tmp_path, Settings(shards=4, node_id="a"))
+    make_identity(tmp_path, Settings(shards=4, node_id="a"))
 
     with pytest.raises(CannotStart, match="made with 4 shards; start with --shards 4 or use another --data-dir"):
-        claim_identity(tmp_path, Settings(shards=5, node_id="a"))
+        check_identity(tmp_path, Settings(shards=5, node_id="a"))
     with pytest.raises(CannotStart, match="belongs to node a; start with --node-id a"):
-        claim_identity(tmp_path, Settings(shards=4, node_id="b"))
+        check_identity(tmp_path, Settings(shards=4, node_id="b"))
+
+
+def test_a_node_of_a_cluster_does_not_start_alone(tmp_path: Path) -> None:
+    write_identity(tmp_path, Identity("c", "node-1", 4, founders=("node-1", "node-2")))
+
+    with pytest.raises(CannotStart, match="of a cluster; start with --peers, --join or --discover"):
+        check_identity(tmp_path, Settings())
+    assert check_identity(tmp_path, Settings(join="127.0.0.1:9400"))
 
 
 def test_an_identity_that_cannot_be_read_is_not_made_anew(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("")
 
     with pytest.raises(CannotStart, match=r"identity\.json cannot be read"):
-        claim_identity(tmp_path, Settings())
+        check_identity(tmp_path, Settings())
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "words"),
+    [
+        (b"0123456789abcdef\n", 0o604, "is open to everybody; keep it to yourself with `chmod 600"),
+        (b"0123456789abcdef\n", 0o602, "is open to everybody"),
+        (b"0123456789abcde\n", 0o600, "has 15 bytes and needs 16; make one with `head -c 32"),
+        (None, 0, "cannot be read: no such file or directory; choose another --cluster-secret-file"),
+    ],
+)
+def test_a_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None, mode: int, words: str) -> None:
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+        (tmp_path / "secret").chmod(mode)
+
+    with pytest.raises(CannotStart, match=words):
+        check_secret(str(tmp_path / "secret"))
+
+
+def test_the_secret_is_what_the_file_holds(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"0123456789abcdef\n")
+    (tmp_path / "secret").chmod(0o640)
+
+    assert read_secret(str(tmp_path / "secret")) == b"0123456789abcdef"
+    assert read_secret("") is None
+
+
+def test_a_port_for_other_nodes_in_use_is_refused_with_its_shard() -> None:
+    first = free_row("127.0.0.1", 3, random.Random())
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", first + 2))
+        other.listen(1)
+        check_raft_ports(f"127.0.0.1:{first}", 2)
+        with pytest.raises(CannotStart, match=rf":{first + 2} for shard 2: address already in .*another --raft-bind"):
+            check_raft_ports(f"127.0.0.1:{first}", 3)
 
 
 def test_port_0_becomes_a_port_that_is_free() -> None:
@@ -143,6 +203,8 @@ def test_a_port_in_use_or_another_shard_count_is_one_line_and_exit_code_2(tmp_pa
         other.bind(("127.0.0.1", 0))
         other.listen(1)
         taken = tried(tmp_path, dummies(tmp_path), bind=f"127.0.0.1:{other.getsockname()[1]}")
+    assert not (tmp_path / "data/identity.json").exists()  # what failed binds nobody to its shards
+    make_identity(tmp_path / "data", Settings(shards=4))
     resharded = tried(tmp_path, dummies(tmp_path), shards=7)
 
     assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)

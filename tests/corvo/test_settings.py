@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.settings import ENV_PREFIX, BadSettings, Settings, describe, load, names, split_address
+from corvo.settings import ENV_PREFIX, BadSettings, Settings, describe, load, names
 
 
 def faults_of(flags: dict | None = None, environ: dict | None = None, file_text: str = "") -> list[str]:
@@ -93,22 +93,67 @@ def test_a_stranger_in_the_file_is_answered_with_all_settings() -> None:
     assert all(name in fault for name in names())
 
 
+SECRET = {"cluster_secret_file": "secret"}
+LOCAL = {"raft_bind": "127.0.0.1:9400"}
+THREE = {"peers": "node-1=127.0.0.1:9400,node-2=127.0.0.1:9410,node-3=127.0.0.1:9420"}
+
+
 @pytest.mark.parametrize(
-    ("address", "parts"),
+    ("flags", "fault"),
     [
-        (":8080", ("0.0.0.0", 8080)),
-        ("localhost:0", ("localhost", 0)),
-        ("127.0.0.1:65535", ("127.0.0.1", 65535)),
-        ("[::1]:80", ("::1", 80)),
+        ({**LOCAL, "peers": "node-1"}, "--peers is 'node-1': 'node-1' is not name=host:port"),
+        ({**LOCAL, "peers": "node-1=127.0.0.1"}, "'node-1=127.0.0.1': expected host:port"),
+        ({**SECRET, "peers": "node-1=:9400"}, "':9400' is no address that others can reach"),
+        ({**LOCAL, "peers": " , "}, "--peers is ' , ': it names nobody"),
+        ({**SECRET, "join": "db-1"}, "--join is 'db-1': 'db-1': expected host:port"),
+        ({**LOCAL, **THREE, "node_id": "node-9"}, "--node-id is 'node-9', which --peers does not name; it names"),
+        ({**SECRET, "discover": "dns"}, "--discover dns needs --discover-dns-name"),
+        ({"raft_advertise": "0.0.0.0:9400"}, "--raft-advertise is '0.0.0.0:9400'"),
+        ({"heartbeat_interval": 0.3}, "--heartbeat-interval is 0.3 and --election-timeout 0.5"),
+        ({**SECRET, **THREE, "raft_bind": ":65532"}, "--raft-bind has ':65532': 4 shards need as many ports"),
+        ({**SECRET, "join": "db-1:65534"}, "--join has 'db-1:65534'"),
+        ({**SECRET, **THREE, "raft_bind": ":0"}, "--raft-bind is ':0': a node of a cluster needs a port"),
+        (THREE, "nodes without a secret meet on loopback only: give --raft-bind 127.0.0.1:9400"),
+        ({**LOCAL, "join": "10.0.0.1:9400"}, "--join is not on loopback, where alone nodes without a secret meet;"),
+        ({"join": "10.0.0.1:9400"}, "--raft-bind and --join are not on loopback"),
+        ({**LOCAL, **THREE, "raft_advertise": "db-1:9400"}, "--raft-advertise is not on loopback"),
+        ({"discover": "dns", "discover_dns_name": "corvo"}, "--discover finds nodes on other machines and so needs"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_one_sentence(flags: dict, fault: str) -> None:
+    (found,) = faults_of(flags)
+
+    assert fault in found
+
+
+def test_a_secret_that_is_missing_comes_with_the_command_that_makes_one() -> None:
+    (fault,) = faults_of({"join": "10.0.0.1:9400"})
+
+    assert "`head -c 32 /dev/urandom | base64 > FILE` and give it with --cluster-secret-file" in fault
+
+
+def test_two_ways_to_find_the_cluster_are_one_too_many() -> None:
+    (fault,) = faults_of({**LOCAL, **THREE, "join": "127.0.0.1:9410"})
+
+    assert fault.startswith("--peers and --join are given together")
+
+
+def test_faults_of_a_cluster_are_told_beside_all_others() -> None:
+    flags = {"shards": 0, "bind": "x", "peers": "a", "join": "b", "heartbeat_interval": 5, "discover": "dns"}
+
+    assert len(faults_of(flags)) == 8
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {**LOCAL, **THREE},
+        {"raft_bind": "[::1]:9400", "join": "localhost:9400"},
+        {**SECRET, "peers": "node-1=db-1:9400"},
+        {**SECRET, "discover": "dns", "discover_dns_name": "corvo", "raft_advertise": "db-1:9400"},
+        {"raft_bind": ":65535"},  # alone: nobody listens there
+        {"heartbeat_interval": 0.25},
     ],
 )
-def test_an_address_is_a_host_and_a_port(address: str, parts: tuple[str, int]) -> None:
-    assert split_address(address) == parts
-
-
-@pytest.mark.parametrize(
-    "address", ["", "8080", "host", "host:", ":-1", ":65536", ":http", ":٨٠", ":8 0", ":" + "9" * 5000]
-)
-def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match=r"\w+ \w+"):
-        split_address(address)
+def test_what_fits_together_is_taken(flags: dict) -> None:
+    load(flags, {})

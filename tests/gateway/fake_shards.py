@@ -1,7 +1,8 @@
 """Shards without processes: the engine over maps in memory behind the methods of `gateway.links.Shards`.
 
 Asks and results pass through their bytes, as over the wire. Every ask is remembered in `asked`, so that a test can
-say that nothing reached any shard. A shard in `refusing` answers with that refusal instead.
+say that nothing reached any shard. A shard in `refusing` answers with that refusal instead. `statuses` holds what a
+replica says of itself, by shard and node; the empty name is the replica here.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
 from corvo.queries.cluster import GetStatus, Histogram, ShardStatus
 from corvo.queries.job import Await, GetJob, JobRecord
+from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from gateway.links import Pending
 from tests.support.machine import Machine
 
@@ -26,6 +28,8 @@ class FakeShards:
         self.parked: dict[int, tuple[int, Pending]] = {}
         self.recalled: list[int] = []
         self.refusing: dict[int, Refusal] = {}
+        self.statuses: dict[tuple[int, str], ShardStatus | Refused] = {}
+        self.links = [FakeLink(self, shard) for shard in range(count)]
         self._next_id = 0
 
     def __len__(self) -> int:
@@ -89,7 +93,9 @@ class FakeShards:
         if isinstance(ask, Await):
             return any(machine.tables.has_pending(queue) for queue in ask.queues)
         if isinstance(ask, GetStatus):
-            return a_status(shard)
+            return self.statuses.get((shard, ask.node_id)) or a_status(shard)
+        if isinstance(ask, AddNode | RemoveNode | MoveLeader):
+            return Members(1, ["node-1"])
         assert isinstance(ask, GetJob)
         try:
             return JobRecord(machine.tables.require_job(ask.job_id), machine.tables.errors(ask.job_id))
@@ -105,6 +111,15 @@ class FakeShards:
         self.parked.pop(pending.call_id, None)
         if not pending.future.done():
             pending.future.set_result([] if isinstance(pending.ask, Fetch) else False)
+
+
+class FakeLink:
+    def __init__(self, shards: FakeShards, shard: int) -> None:
+        self._shards = shards
+        self._shard = shard
+
+    def ask(self, ask: Operation | Query, timeout_s: float) -> Pending:
+        return self._shards.park(self._shard, ask, 0)
 
 
 def a_histogram(*counts: int, total: float = 0.0) -> Histogram:

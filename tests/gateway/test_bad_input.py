@@ -31,6 +31,9 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "fail_batch": ("/fail/batch", {"fails": [{"job_id": JOB, "error": "x"}]}),
     "heartbeat": ("/heartbeat", {"jobs": {JOB: {"lease_token": 1, "progress": {}}}}),
     "search": ("/jobs/search", {"queue": "mail", "limit": 5}),
+    "cluster_join": ("/cluster/join", {"node_id": "node-2", "address": "db-2:9400"}),
+    "cluster_remove": ("/cluster/remove", {"node_id": "node-2"}),
+    "cluster_transfer": ("/cluster/transfer", {"node_id": "node-2", "shard": 1}),
 }
 
 

@@ -519,11 +519,11 @@ def test_every_shard_is_asked_and_a_refusal_stands_in_place_of_its_answer(monkey
             line.shards.ask(1, enqueue(9))
             asking = asyncio.ensure_future(line.shards.ask_each(lambda shard: GetStatus(), 5.0))
             await answer_one(line.peers[0], a_status(0))
-            await answer_one(line.peers[2], Refused("NOT_LEADER", "no leader"))
+            await answer_one(line.peers[2], Refused("BAD_REQUEST", "no such thing"))
             first, second, third = await asking
 
             assert first == a_status(0)
-            assert (second.code, third.code) == ("OVERLOADED", "NOT_LEADER")
+            assert (second.code, third.code) == ("OVERLOADED", "BAD_REQUEST")
 
     run(test())
 
@@ -534,5 +534,101 @@ def test_shards_are_counted() -> None:
             assert len(line.shards) == 5
             assert isinstance(line.shards.park(0, fetch(), 0), Pending)
             assert isinstance(fetch(), Fetch)
+
+    run(test())
+
+
+# A shard without a leader
+
+
+LEADERLESS = Refused("NOT_LEADER", "no leader", 50)
+LOST = Refused("OUTCOME_UNKNOWN", "its leader was lost", 1_000)
+
+
+def test_a_call_without_a_leader_is_asked_again_until_there_is_one() -> None:
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, enqueue(1))
+            for _ in range(3):
+                await answer_one(line.peer, LEADERLESS)
+            await answer_one(line.peer, [State.PENDING])
+
+            assert await future == [State.PENDING]
+            assert (line.link.in_flight, line.link.repeats) == (0, 3)
+
+    run(test())
+
+
+def test_without_a_leader_in_time_a_caller_is_told_that_nothing_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "LEADERLESS_ASKED_S", 0.0)
+    monkeypatch.setattr(links, "LEADERLESS_S", -1.0)
+
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, enqueue(1))
+            await answer_one(line.peer, LEADERLESS)
+
+            assert (await refusal_of(future)).code == "NOT_LEADER"
+            assert line.link.in_flight == 0
+
+    run(test())
+
+
+def test_once_a_leader_may_have_acted_the_last_word_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, enqueue(1))
+            await answer_one(line.peer, LOST)
+            await until(lambda: bool(line.link._leaderless))
+            monkeypatch.setattr(links, "LEADERLESS_ASKED_S", 0.0)
+            monkeypatch.setattr(links, "LEADERLESS_S", -1.0)
+            await answer_one(line.peer, LEADERLESS)
+
+            assert (await refusal_of(future)).code == "OUTCOME_UNKNOWN"
+
+    run(test())
+
+
+def test_a_question_that_was_lost_can_simply_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "LEADERLESS_ASKED_S", 0.0)
+    monkeypatch.setattr(links, "LEADERLESS_S", -1.0)
+
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, GetJob("s00_job_1"))
+            await answer_one(line.peer, LOST)
+
+            assert (await refusal_of(future)).code == "NOT_LEADER"
+
+    run(test())
+
+
+def test_a_fetch_is_marked_as_repeated_only_if_a_leader_may_have_acted_on_it() -> None:
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, fetch("mail"))
+            seen = []
+            for answer in (LEADERLESS, LOST, [CLAIMED]):
+                (call,) = await line.peer.take()
+                seen.append(asks([call])[0].is_repeated)
+                line.peer.answer((call.id, answer))
+
+            assert await future == [CLAIMED]
+            assert seen == [False, False, True]
+
+    run(test())
+
+
+def test_a_call_that_waits_to_be_asked_again_can_be_recalled() -> None:
+    async def test() -> None:
+        async with a_line() as line:
+            pending = line.shards.park(0, fetch("mail", wait_ms=30_000), 30_000)
+            await answer_one(line.peer, LEADERLESS)
+            await until(lambda: bool(line.link._leaderless))
+            line.shards.recall(0, pending)
+
+            assert await pending.future == []
+            await asyncio.sleep(links.LEADERLESS_RETRY_S * 2)  # longer than it would take to be asked again
+            assert not line.peer.look()
 
     run(test())

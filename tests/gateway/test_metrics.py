@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from corvo.queries.cluster import ShardStatus
+from corvo.queries.cluster import ReplicaStatus, ShardStatus
+from corvo.queries.members import Members
 from corvo.queries.queues import QueueView
 from gateway.app import ENDPOINTS
 from gateway.http import METHODS
@@ -63,6 +64,29 @@ def test_every_shard_has_its_line() -> None:
     assert samples["corvo_cluster_is_leader"] == [({"shard": "0"}, 1.0), ({"shard": "2"}, 0.0)]
     assert samples["corvo_mirror_lag_entries"] == [({"shard": "0"}, 3.0), ({"shard": "2"}, 3.0)]
     assert samples["corvo_shard_operations_total"] == [({"shard": "0"}, 20.0), ({"shard": "2"}, 20.0)]
+
+
+def test_a_leader_tells_how_far_behind_its_replicas_are() -> None:
+    beliefs = [
+        ReplicaStatus("node-1", 12, "replicate", False, True, 0.0),
+        ReplicaStatus("node-2", 9, "replicate", False, True, 250.0),
+    ]
+    leads = a_status(0, members=Members(1, ["node-1", "node-2"]), replicas=beliefs, elections_total=4)
+    follows = a_status(1, role="follower", members=Members(1, ["node-1", "node-2"]))
+
+    samples = rendered([leads, follows])
+
+    assert samples["corvo_raft_replica_lag_entries"] == [({"shard": "0", "node": "node-2"}, 3.0)]
+    assert samples["corvo_raft_replica_silence_seconds"] == [({"shard": "0", "node": "node-2"}, 0.25)]
+    assert samples["corvo_raft_members"] == [({"shard": "0"}, 2.0), ({"shard": "1"}, 2.0)]
+    assert samples["corvo_raft_elections_total"] == [({"shard": "0"}, 4.0), ({"shard": "1"}, 0.0)]
+
+
+def test_a_node_alone_has_no_replicas_to_tell_of() -> None:
+    samples = rendered([a_status(0)])
+
+    assert "corvo_raft_replica_lag_entries" not in samples
+    assert samples["corvo_raft_members"] == [({"shard": "0"}, 1.0)]
 
 
 def test_a_histogram_is_cumulative_and_ends_with_everything() -> None:

@@ -30,6 +30,9 @@ routes = Routes(ENDPOINTS)
         ("GET", "/queues", "queues", ()),
         ("GET", "/workers", "workers", ()),
         ("GET", "/cluster/status", "cluster_status", ()),
+        ("POST", "/cluster/join", "cluster_join", ()),
+        ("POST", "/cluster/remove", "cluster_remove", ()),
+        ("POST", "/cluster/transfer", "cluster_transfer", ()),
         ("GET", "/info", "info", ()),
     ],
 )

@@ -12,11 +12,13 @@ from corvo.ops.jobs.enqueue import Enqueue, NewJob
 from corvo.ops.jobs.fail import Fail, FailItem, Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat, Pulse
+from corvo.ops.upkeep.name_node import NameNode
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
-from corvo.queries.cluster import GetStatus, Histogram, ShardStatus
+from corvo.queries.cluster import GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob, JobRecord
+from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.retry import Backoff
 from corvo.state import keys
 from corvo.state.tables import Applied
@@ -58,6 +60,7 @@ JOB = Job(
 JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT)
 QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9)
 WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1)
+_MEMBERS = Members(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
 _HISTOGRAM = Histogram([0.5, 1.0], [1, 2, 3], 4.5)
 
 OPERATIONS: dict[str, Any] = {
@@ -74,14 +77,18 @@ OPERATIONS: dict[str, Any] = {
     "cancel": Cancel(2**62 + 4, ID),
     "promote": Promote(),
     "reclaim": Reclaim(),
+    "name_node": NameNode("node-2", "host:9400"),
 }
 
 QUERIES: dict[str, Any] = {
     "get_job": GetJob(ID),
     "await": Await(["mail", "video"], "w1", "host", 30_000),
-    "get_status": GetStatus(),
+    "get_status": GetStatus("node-2"),
     "pull": Pull(7, 1_000, 500),
     "scan": Scan(b"j|", 500),
+    "add_node": AddNode("node-4", "host:9400"),
+    "remove_node": RemoveNode("node-4"),
+    "move_leader": MoveLeader("node-2"),
 }
 
 RESULTS: dict[str, Any] = {
@@ -93,6 +100,7 @@ RESULTS: dict[str, Any] = {
     "cancel": True,
     "promote": 3,
     "reclaim": 4,
+    "name_node": True,
     "get_job": JobRecord(JOB, [JOB_ERROR]),
     "await": True,
     "get_status": ShardStatus(
@@ -123,9 +131,19 @@ RESULTS: dict[str, Any] = {
         sync_time_s=_HISTOGRAM,
         memory_bytes=21,
         turns_total=22,
+        members=_MEMBERS,
+        replicas=[ReplicaStatus("node-2", 9, "replicate", False, True, 1.5)],
+        transfers=[TransferStatus("node-4", True, 7, 8, 9)],
+        log_bytes=23,
+        elections_total=24,
+        nodes={"node-1": "host:9400"},
+        refused_total=25,
     ),
     "pull": Batch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
     "scan": Piece(9, [(b"j|a", b"1")], b"j|b"),
+    "add_node": _MEMBERS,
+    "remove_node": _MEMBERS,
+    "move_leader": _MEMBERS,
 }
 
 RECORDS: dict[str, Any] = {

@@ -29,6 +29,13 @@ def test_it_starts_a_server_on_the_volume() -> None:
     assert instruction("VOLUME") == "/data"
 
 
+def test_its_ports_are_those_of_the_pod() -> None:
+    http, raft = instruction("EXPOSE").split()
+    first, last = map(int, raft.split("-"))
+
+    assert {int(http), *range(first, last + 1)} == {port["containerPort"] for port in container()["ports"]}
+
+
 def test_it_runs_as_the_user_of_the_pod() -> None:
     user = pod()["securityContext"]
 

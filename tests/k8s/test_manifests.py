@@ -1,14 +1,18 @@
-"""The manifests fit the code: ports, settings, probes, the time to stop, and who may do what."""
+"""The manifests fit the code: ports, settings, probes, how nodes meet, the time to stop, and who may do what."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from corvo.addresses import check_reachable, split_address
 from corvo.cli.programs import STOP_MARGIN_S
-from corvo.settings import ENV_PREFIX, Settings, load, names, split_address
+from corvo.node import read_secret
+from corvo.settings import ENV_PREFIX, Settings, load, names
 from docs.generate import PAGE_ROUTES
 from gateway.health import ASK_S
+from shards.meeting import Patience
+from shards.peers import read_keys
 from tests.k8s.yaml_reader import documents
 
 BASE = Path(__file__).parents[2] / "k8s" / "base"
@@ -41,8 +45,17 @@ def variables() -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
+def settings_of(pod_name: str) -> Settings:
+    """What the server in this pod sees."""
+    environ = variables()
+    for variable in container()["env"]:
+        value = variable.get("value", pod_name)  # the other way is a field of the pod: its name
+        environ[variable["name"]] = value.replace("$(CORVO_NODE_ID)", environ.get("CORVO_NODE_ID", ""))
+    return load({}, environ)[0]
+
+
 def settings() -> Settings:
-    return load({}, variables())[0]
+    return settings_of("corvo-0")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -115,18 +128,76 @@ def test_the_pod_may_do_nothing_that_it_need_not() -> None:
     assert "memory" in container()["resources"]["limits"]
 
 
-def test_what_is_written_has_a_volume() -> None:
-    mounts = {mount["mountPath"]: mount["name"] for mount in container()["volumeMounts"]}
-    (claim,) = one("StatefulSet")["spec"]["volumeClaimTemplates"]
-    (scratch,) = pod()["volumes"]
+def volume(name: str) -> Any:
+    (only,) = [volume for volume in pod()["volumes"] if volume["name"] == name]
+    return only
 
-    assert mounts == {"/data": claim["metadata"]["name"], "/tmp": scratch["name"]}
+
+def mounts() -> dict[str, str]:
+    return {mount["mountPath"]: mount["name"] for mount in container()["volumeMounts"]}
+
+
+def test_what_is_written_has_a_volume() -> None:
+    (claim,) = one("StatefulSet")["spec"]["volumeClaimTemplates"]
+
+    assert mounts()["/data"] == claim["metadata"]["name"]
+    assert "emptyDir" in volume(mounts()["/tmp"])
+    assert len(mounts()) == len(pod()["volumes"]) + 1
     assert container()["args"] == ["server", "--data-dir", "/data"]
     assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
 
 
-def test_there_is_one_node_because_nodes_do_not_join_yet() -> None:
-    assert one("StatefulSet")["spec"]["replicas"] == 1
+def test_the_secret_is_where_the_settings_say_and_can_be_read_by_the_pods_group_alone() -> None:
+    folder, _, key = settings().cluster_secret_file.rpartition("/")
+    secret = volume(mounts()[folder])["secret"]
+
+    assert (secret["secretName"], key) == ("corvo-cluster", "secret")
+    assert secret["defaultMode"] == 0o440
+    assert "fsGroup" in pod()["securityContext"]
+
+
+def test_the_server_accepts_a_secret_of_that_mode(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("a secret that is long enough for a test\n")
+    file.chmod(volume("cluster-secret")["secret"]["defaultMode"])
+
+    assert read_secret(str(file)) is not None
+    assert read_keys(str(file)) is not None
+
+
+def test_three_nodes_find_each_other_by_the_name_of_their_service() -> None:
+    replicas = one("StatefulSet")["spec"]["replicas"]
+
+    assert settings().discover == "dns"
+    assert settings().discover_dns_name == one("Service", "corvo-nodes")["metadata"]["name"]
+    assert settings().expect_nodes == replicas == 3
+    assert one("StatefulSet")["spec"]["podManagementPolicy"] == "Parallel"
+
+
+def test_a_node_is_named_after_its_pod_and_reached_by_that_name() -> None:
+    for name in ("corvo-0", "corvo-2"):
+        settings = settings_of(name)
+        host, port = split_address(settings.raft_advertise)
+
+        check_reachable(settings.raft_advertise)
+        assert settings.node_id == name
+        assert host == f"{name}.{one('StatefulSet')['spec']['serviceName']}"
+        assert port == split_address(settings.raft_bind)[1]
+
+
+def test_a_node_that_waits_for_the_others_is_not_killed_meanwhile() -> None:
+    probe = container()["startupProbe"]
+
+    assert probe["periodSeconds"] * probe["failureThreshold"] > Patience().discover
+
+
+def test_a_majority_stays_when_machines_are_drained_or_one_is_lost() -> None:
+    replicas = one("StatefulSet")["spec"]["replicas"]
+    (preferred,) = pod()["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    apart = preferred["podAffinityTerm"]
+
+    assert one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1 <= (replicas - 1) // 2
+    assert apart == {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": APP}}
 
 
 def test_every_selector_finds_the_pod() -> None:

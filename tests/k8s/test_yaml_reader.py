@@ -16,11 +16,12 @@ b:
 c: ["ALL", 2]
 ---
 d: plain:text
+e: 0440
 """
 
     assert documents(text) == [
         {"a": 1, "b": [{"name": "x", "on": True}, {"name": "y z"}], "c": ["ALL", 2]},
-        {"d": "plain:text"},
+        {"d": "plain:text", "e": 0o440},
     ]
 
 

@@ -83,6 +83,8 @@ def _scalar(text: str) -> Any:
         return json.loads(text)
     if text in ("true", "false"):
         return text == "true"
+    if re.fullmatch(r"0[0-7]+", text):  # as YAML 1.1, and so Kubernetes, reads it
+        return int(text, 8)
     if re.fullmatch(r"-?\d+", text):
         return int(text)
     if not _PLAIN.fullmatch(text) or text in ("null", "yes", "no", "on", "off"):

@@ -16,7 +16,7 @@ from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
-from corvo.wire import Call, decode_replies, decode_result, encode
+from corvo.wire import Call, decode_replies, decode_result, encode, encode_replies
 from shards.replica import Replica
 from shards.storage import Disk
 from tests.support.builders import NOW, job_id
@@ -128,7 +128,7 @@ class Rig:
         return Call(self._last_id, deadline_ms, encode(ask))
 
     def turn(self, *arrived: tuple[bytes, list[Call]]) -> None:
-        self.messages = self.replica.turn(arrived)
+        self.messages = [(peer, encode_replies(replies)) for peer, replies in self.replica.turn(arrived)]
         for peer, message in self.messages:
             for reply in decode_replies(message):
                 key = (peer, reply.id)

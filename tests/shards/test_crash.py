@@ -401,6 +401,7 @@ def test_every_write_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     rig = Rig(tmp_path / "db", is_synced=True)
     rig.ask(enqueue(1), fetch("mail"))
     rig.sleep_through(SECOND)
+    rig.replica.flush()
     rig.replica.close()
 
     assert len(flags) >= 4 and all(flags)

@@ -541,12 +541,20 @@ def follower(tmp_path: Path) -> Iterator[Rig]:
 
 
 def test_a_replica_that_does_not_lead_refuses_and_says_when_to_come_back(follower: Rig) -> None:
-    answers = follower.ask(enqueue(1), GetJob(job_id(1)), GetStatus(), Scan(b"", 10))
+    answers = follower.ask(enqueue(1), GetJob(job_id(1)), fetch("mail"))
 
     assert {code(answer) for answer in answers} == {"NOT_LEADER"}
     assert all(answer.retry_after_ms > 0 for answer in answers)
     assert follower.commit_index == 0
     assert follower.replica.tables.queues() == []
+
+
+def test_a_replica_that_does_not_lead_answers_for_itself(follower: Rig) -> None:
+    status, piece, batch = follower.ask(GetStatus(), Scan(b"", 10), Pull(0, 0, 10))
+
+    assert (status.role, status.leader, status.members.voters) == ("follower", "", ["node-1", "node-2", "node-3"])
+    assert piece == Piece(0, [], b"")
+    assert batch == Batch(0, [])
 
 
 def test_a_replica_that_does_not_lead_sleeps_between_its_elections(follower: Rig) -> None:

@@ -1,6 +1,6 @@
 """Keys: the order of the bytes is the order of what they say, and no name can forge one."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from tests.support.builders import job_id
 from tests.support.strategies import job_ids, queue_names, u32, u64, worker_ids
 
 priorities = st.sampled_from(Priority)
+node_ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 
 # Every family of replicated state: how a key is made from its parts.
 FAMILIES = {
@@ -24,6 +25,7 @@ FAMILIES = {
     "due": (keys.due, (u64, job_ids)),
     "queue": (keys.queue, (queue_names,)),
     "worker": (keys.worker, (worker_ids,)),
+    "node": (keys.node, (node_ids,)),
 }
 any_key = st.one_of(*(st.builds(make, *parts) for make, parts in FAMILIES.values()))
 log_indexes = st.integers(1, 2**56 - 1)  # the first byte of an index is 0
@@ -121,6 +123,7 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.due(1, "x"),
         keys.queue("q"),
         keys.worker("w"),
+        keys.node("node-1"),
     }
 
     assert {sample[: sample.index(b"|") + 1] for sample in samples} == set(keys.STATE_PREFIXES)
@@ -138,10 +141,25 @@ def test_retrying_jobs_and_the_raft_log_share_a_prefix_without_meeting(
 @given(log_indexes, any_key)
 def test_what_a_replica_keeps_for_itself_is_no_state(index: int, key: bytes) -> None:
     own = {keys.APPLIED, keys.LOG_META, keys.IDENTITY, keys.HARD_STATE, keys.MEMBERSHIP, keys.INCARNATION}
-    own |= {keys.FEED_FLOOR, keys.feed_record(index), keys.log_entry(index)}
+    own |= {keys.FEED_FLOOR, keys.INCOMING, keys.feed_record(index), keys.log_entry(index)}
 
     assert key not in own
-    assert len(own) == 9
+    assert len(own) == 10
+
+
+@given(log_indexes, any_key)
+def test_the_ranges_of_the_state_hold_all_of_it_once_and_nothing_else(index: int, key: bytes) -> None:
+    ranges = keys.state_ranges()
+    own = [keys.APPLIED, keys.IDENTITY, keys.INCOMING, keys.feed_record(index), keys.log_entry(index)]
+
+    assert sum(start <= key < stop for start, stop in ranges) == 1
+    assert not any(start <= other < stop for start, stop in ranges for other in own)
+    assert all(one[1] <= other[0] for one, other in pairwise(ranges))
+
+
+@given(node_ids)
+def test_the_name_in_a_node_key_is_read_back(node_id: str) -> None:
+    assert keys.node_name(keys.node(node_id)) == node_id
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20))

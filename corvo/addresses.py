@@ -1,0 +1,36 @@
+"""Addresses as people write them: `host:port`, `[::1]:port`, `:port`. Pure: whether somebody is there is not asked."""
+
+import ipaddress
+
+PORT_MAX = 65_535
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """`:8080` → every address; ValueError with a sentence when it is no address."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+        raise ValueError("expected host:port or :port, with a port up to 65535")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def join_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def check_reachable(address: str) -> None:
+    """ValueError with a sentence when others cannot be told this address."""
+    host, port = split_address(address)
+    if host in EVERYWHERE or not port:
+        raise ValueError(f"{address!r} is no address that others can reach: it needs a host and a port")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can mean it. A name is not: it may be made to resolve to anything."""
+    host = split_address(address)[0]
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,142 @@
+"""Who belongs to the cluster: asked of every shard's leader, because each shard is a group of its own."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.addresses import check_reachable
+from corvo.errors import Refusal
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Query
+
+NodeId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
+
+
+class Members(msgspec.Struct, array_like=True):
+    """The membership of one shard's group. `outgoing` is not empty while a change of voters is under way."""
+
+    config_id: int = 0
+    voters: list[str] = []
+    outgoing: list[str] = []
+    learners: list[str] = []
+
+
+class AddNode(Query, tag=1030):
+    """Let a node receive this shard's log; it votes once it has caught up. Answered when the membership has it."""
+
+    result: ClassVar[Any] = Members
+
+    node_id: str
+    address: str
+
+
+class RemoveNode(Query, tag=1031):
+    """Answered when the group has gone on without the node."""
+
+    result: ClassVar[Any] = Members
+
+    node_id: str
+
+
+class MoveLeader(Query, tag=1032):
+    """Hand the shard's leadership to a node; answered when it leads, or when that was given up."""
+
+    result: ClassVar[Any] = Members
+
+    node_id: str
+
+
+class JoinBody(Body):
+    node_id: NodeId
+    address: str  # host:port of the node's first shard
+
+
+class RemoveBody(Body):
+    node_id: NodeId
+
+
+class TransferBody(Body):
+    node_id: NodeId
+    shard: int | None = None  # all shards when left out
+
+
+class GroupView(msgspec.Struct):
+    shard: int
+    voters: list[str]
+    learners: list[str]
+    is_changing: bool
+
+
+class MembersView(msgspec.Struct):
+    node_id: str
+    groups: list[GroupView]
+
+
+def _plan_join(asking: Asking, body: JoinBody) -> Plan:
+    try:
+        check_reachable(body.address)
+    except ValueError as error:
+        raise Refusal("BAD_REQUEST", f"address: {error}") from None
+    return _ask_all(asking, body.node_id, AddNode(body.node_id, body.address))
+
+
+def _plan_remove(asking: Asking, body: RemoveBody) -> Plan:
+    return _ask_all(asking, body.node_id, RemoveNode(body.node_id))
+
+
+def _plan_transfer(asking: Asking, body: TransferBody) -> Plan:
+    shards = list(range(asking.shard_count)) if body.shard is None else [body.shard]
+    if not 0 <= shards[0] < asking.shard_count:
+        raise Refusal("BAD_REQUEST", f"shard: there is no shard {body.shard}; the last one is {asking.shard_count - 1}")
+    return _ask(body.node_id, MoveLeader(body.node_id), shards)
+
+
+def _ask_all(asking: Asking, node_id: str, ask: Query) -> Plan:
+    return _ask(node_id, ask, list(range(asking.shard_count)))
+
+
+def _ask(node_id: str, ask: Query, shards: list[int]) -> Plan:
+    def conclude(results: list[Members]) -> Answer:
+        groups = [
+            GroupView(shard, members.voters, members.learners, bool(members.outgoing))
+            for shard, members in zip(shards, results, strict=True)
+        ]
+        return Answer(200, MembersView(node_id, groups))
+
+    return Plan([(shard, ask) for shard in shards], conclude)
+
+
+QUERIES: tuple[type[Query], ...] = (AddNode, RemoveNode, MoveLeader)
+
+ENDPOINTS = (
+    Endpoint(
+        name="cluster_join",
+        method="POST",
+        path="/cluster/join",
+        summary="Add a node to every shard's group: it receives the log, and votes once it has caught up",
+        body=JoinBody,
+        answers={200: MembersView},
+        refusals=("MEMBERSHIP_REFUSED",),
+        plan=_plan_join,
+    ),
+    Endpoint(
+        name="cluster_remove",
+        method="POST",
+        path="/cluster/remove",
+        summary="Remove a node from every shard's group",
+        body=RemoveBody,
+        answers={200: MembersView},
+        refusals=("MEMBERSHIP_REFUSED",),
+        plan=_plan_remove,
+    ),
+    Endpoint(
+        name="cluster_transfer",
+        method="POST",
+        path="/cluster/transfer",
+        summary="Hand the leadership of one shard, or of all, to a node",
+        body=TransferBody,
+        answers={200: MembersView},
+        refusals=("MEMBERSHIP_REFUSED",),
+        plan=_plan_transfer,
+    ),
+)

@@ -1,0 +1,136 @@
+"""What the replicas of all shards say of themselves, put together for the people who look. Pure.
+
+A gateway reaches the replicas of its own node; through them, those on other nodes. Each says what it knows: a replica
+how far it is, the leader when it last heard from whom.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from corvo.queries.cluster import (
+    MembershipView,
+    NodeView,
+    ReplicaStatus,
+    ReplicaView,
+    ShardStatus,
+    ShardView,
+    TransferView,
+)
+
+Outcome = ShardStatus | BaseException
+Group = Mapping[str, Outcome]  # what the replica on each node answered, by the node's name
+
+UNREACHABLE = "unreachable"
+
+
+def members_of(status: ShardStatus) -> list[str]:
+    """Names of all nodes that hold a replica, or are to hold one; the one that answers is always there."""
+    members = status.members
+    return sorted({status.node_id, *members.voters, *members.learners, *members.outgoing})
+
+
+def is_cluster(statuses: Sequence[ShardStatus]) -> bool:
+    """A node that has an address for others is one of a cluster, even when it is the only one."""
+    return any(status.nodes or len(members_of(status)) > 1 for status in statuses)
+
+
+def leader_of(group: Group) -> ShardStatus | None:
+    """The one of the latest term: an old leader that was cut off may not know yet."""
+    leaders = [status for status in _known(group) if status.role == "leader"]
+    return max(leaders, key=lambda status: status.term, default=None)
+
+
+def shard_view(shard: int, own: Outcome, group: Group) -> ShardView:
+    if isinstance(own, BaseException):
+        return ShardView(shard, "", UNREACHABLE, "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, error=str(own))
+    entries, writes = own.batch_size.count, own.sync_time_s.count
+    return ShardView(
+        shard=shard,
+        node_id=own.node_id,
+        state=own.role,
+        leader_id=own.leader,
+        term=own.term,
+        commit_index=own.commit_index,
+        applied_index=own.applied_index,
+        log_entries=_log_entries(own),
+        operations_total=own.operations_total,
+        entries_total=own.entries_total,
+        batch_size_avg=round(own.batch_size.total / entries, 2) if entries else 0.0,
+        sync_ms_avg=round(own.sync_time_s.total / writes * 1000, 3) if writes else 0.0,
+        waiting=own.calls_waiting,
+        fetches_parked=own.fetches_parked,
+        leases=own.leases,
+        mirror_lag_entries=max(own.applied_index - own.mirror_cursor, 0),
+        memory_bytes=own.memory_bytes,
+        members=_membership_view(own),
+        replicas=list(_replica_views(group)),
+        transfers=_transfer_views(group),
+    )
+
+
+def node_views(own_id: str, groups: Sequence[Group]) -> list[NodeView]:
+    """Every node that some shard knows. Reachable is one that answered for at least one shard."""
+    addresses: dict[str, str] = {own_id: ""}
+    answered: set[str] = set()
+    for group in groups:
+        for node_id, outcome in group.items():
+            addresses.setdefault(node_id, "")
+            if isinstance(outcome, ShardStatus):
+                answered.add(node_id)
+                addresses.update(outcome.nodes)
+    return [NodeView(node_id, addresses[node_id], node_id in answered) for node_id in sorted(addresses)]
+
+
+def _replica_views(group: Group) -> Iterator[ReplicaView]:
+    leader = leader_of(group)
+    seen = {replica.node_id: replica for replica in leader.replicas} if leader else {}
+    for node_id, outcome in sorted(group.items()):
+        belief = seen.get(node_id) if leader and node_id != leader.node_id else None
+        silent_ms = None if belief is None else round(belief.silent_ms, 3)
+        mode = "" if belief is None else belief.mode
+        if isinstance(outcome, BaseException):
+            yield ReplicaView(node_id, UNREACHABLE, last_contact_ms=silent_ms, mode=mode, error=str(outcome))
+            continue
+        yield ReplicaView(
+            node_id=node_id,
+            role=_role(outcome, belief),
+            term=outcome.term,
+            commit_index=outcome.commit_index,
+            applied_index=outcome.applied_index,
+            lag=None if leader is None else max(leader.commit_index - outcome.applied_index, 0),
+            last_contact_ms=silent_ms,
+            mode=mode,
+            log_entries=_log_entries(outcome),
+            log_bytes=outcome.log_bytes,
+            state_hash=outcome.state_hash,
+        )
+
+
+def _role(status: ShardStatus, belief: ReplicaStatus | None) -> str:
+    return "learner" if belief is not None and belief.is_learner else status.role
+
+
+def _transfer_views(group: Group) -> list[TransferView]:
+    """Both ends tell of a transfer; the sender is believed, the receiver where the sender does not answer."""
+    found: dict[tuple[str, str], TransferView] = {}
+    for is_outgoing in (False, True):
+        for status in _known(group):
+            for one in status.transfers:
+                if one.is_outgoing == is_outgoing:
+                    ends = (status.node_id, one.node_id) if is_outgoing else (one.node_id, status.node_id)
+                    found[ends] = TransferView(*ends, one.index, one.records, one.bytes)
+    return [found[ends] for ends in sorted(found)]
+
+
+def _membership_view(status: ShardStatus) -> MembershipView:
+    members = status.members
+    if not members.voters:  # a group of one that has never changed
+        return MembershipView(voters=[status.node_id])
+    return MembershipView(members.voters, members.learners, members.outgoing)
+
+
+def _log_entries(status: ShardStatus) -> int:
+    return status.log_last_index - status.log_first_index + 1
+
+
+def _known(group: Group) -> list[ShardStatus]:
+    return [outcome for outcome in group.values() if isinstance(outcome, ShardStatus)]

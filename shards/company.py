@@ -1,0 +1,23 @@
+"""What a replica needs to know of the others of its group, handed in by the process that runs it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from shards import raft
+from shards.letters import Posted
+from shards.snapshot import Snapshots
+
+
+def nobody(posted: Posted) -> bool:
+    """The post office of a replica that is alone."""
+    return False
+
+
+class Company(msgspec.Struct, frozen=True):
+    founders: tuple[str, ...]  # voters from the first entry on; empty: it joins a group that exists
+    address: str = ""  # where this node is reached; empty: there are no others
+    nodes: tuple[str, ...] = ()  # names to turn to while there is no leader
+    post: Callable[[Posted], bool] = nobody
+    snapshots: Snapshots | None = None
+    options: raft.Options = raft.Options()

@@ -1,0 +1,143 @@
+"""What replicas of one shard say to each other: Raft's messages, calls passed on and answered, states, introductions.
+
+Each letter travels in an envelope that names cluster, shard and version, because an address can be given to the wrong
+node: a letter of another group or version is refused and counted, never understood half-way. Tags are for ever.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from corvo.wire import Call, Reply
+from shards import raft
+
+VERSION = 1
+
+
+class Consensus(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    message: raft.AnyMessage
+
+
+class PassedOn(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """Calls for the receiver that reached the sender. `peer` is who asked the sender."""
+
+    peer: bytes
+    calls: list[Call]
+
+
+class PassedBack(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    peer: bytes
+    replies: list[Reply]
+
+
+class SnapshotOffer(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """A stream begins: what it will hold. The receiver asks for the pieces."""
+
+    session: int
+    install: raft.InstallSnapshot  # to be stepped when all pieces are there
+    applied: bytes  # the marker that belongs to the state
+
+
+class SnapshotWant(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """The next piece, please: the one after this key. Empty: the first."""
+
+    session: int
+    after: bytes
+
+
+class SnapshotPiece(msgspec.Struct, array_like=True, frozen=True, tag=6):
+    session: int
+    after: bytes  # the key that was asked for: a piece that comes twice is written once
+    records: list[tuple[bytes, bytes]]
+    is_last: bool
+    digest: bytes  # of everything up to and with this piece
+
+
+class SnapshotEnded(msgspec.Struct, array_like=True, frozen=True, tag=7):
+    """The receiver has everything, or gives up."""
+
+    session: int
+    ok: bool
+
+
+class Arrival(msgspec.Struct, array_like=True, frozen=True, tag=8):
+    """To the leader: this is where the sender is reached."""
+
+    address: str
+    is_empty: bool  # it holds nothing and remembers no vote: it asks to become a member, even if it was one
+
+
+class Introduction(msgspec.Struct, array_like=True, frozen=True, tag=9):
+    """Of a node that has no data yet, before it knows a group: asked of shard 0 alone, answered by a `Welcome`."""
+
+    node_id: str
+    address: str
+    shards: int
+
+
+class Welcome(msgspec.Struct, array_like=True, frozen=True, tag=10):
+    """Who answers an introduction. `cluster_id` is empty while it has no data itself."""
+
+    node_id: str
+    address: str
+    shards: int
+    cluster_id: str = ""
+    founders: tuple[str, ...] = ()
+    nodes: dict[str, str] = {}  # addresses of all nodes by name
+    knows_you: bool = False  # a node of this name has been here before: its data must not begin anew
+
+
+Letter = (
+    Consensus
+    | PassedOn
+    | PassedBack
+    | SnapshotOffer
+    | SnapshotWant
+    | SnapshotPiece
+    | SnapshotEnded
+    | Arrival
+    | Introduction
+    | Welcome
+)
+
+
+class Posted(NamedTuple):
+    """A letter and the node it goes to or came from."""
+
+    node: str
+    letter: Letter
+
+
+class Envelope(msgspec.Struct, array_like=True, frozen=True):
+    version: int
+    group: str  # cluster id, shard and shard count: what the two ends must share; empty in introductions
+    sender: str
+    letter: Letter
+
+
+class Misaddressed(ValueError):
+    """The frame is not for us, or not from a replica of ours."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Envelope).decode
+
+
+def group_of(cluster_id: str, shard: int, shards: int) -> str:
+    return f"{cluster_id}/{shard}/{shards}"
+
+
+def seal(group: str, sender: str, letter: Letter) -> bytes:
+    return _encode(Envelope(VERSION, group, sender, letter))
+
+
+def unseal(group: str, frame: bytes) -> Posted:
+    try:
+        envelope = _decode(frame)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise Misaddressed(f"not a letter: {error}") from None
+    if envelope.version != VERSION:
+        raise Misaddressed(f"{envelope.sender} speaks version {envelope.version} between nodes, this node {VERSION}")
+    if envelope.group != group and not isinstance(envelope.letter, Introduction | Welcome):
+        raise Misaddressed(f"{envelope.sender} belongs to {envelope.group}, this replica to {group}")
+    return Posted(envelope.sender, envelope.letter)

@@ -1,0 +1,65 @@
+"""What a replica says about itself when it is asked."""
+
+from corvo.queries.cluster import ReplicaStatus, ShardStatus
+from corvo.state.tables import Tables
+from shards import raft
+from shards.door import Door
+from shards.feed import Feed
+from shards.log_disk import LogDisk
+from shards.membership import members_of
+from shards.meters import Meters, resident_bytes
+from shards.snapshot import Snapshots
+
+
+def status_of(
+    *,
+    shard: int,
+    core: raft.Raft,
+    tables: Tables,
+    log: LogDisk,
+    door: Door,
+    feed: Feed,
+    meters: Meters,
+    snapshots: Snapshots | None,
+    is_synced: bool,
+    uptime_s: float,
+) -> ShardStatus:
+    return ShardStatus(
+        shard=shard,
+        node_id=core.id,
+        role=core.role.value,
+        leader=core.leader_id or "",
+        term=core.term,
+        commit_index=core.commit_index,
+        applied_index=tables.applied.index,
+        log_first_index=log.first_index,
+        log_last_index=core.last_index,
+        state_hash=tables.applied.hash.hex(),
+        fsync=is_synced,
+        uptime_s=uptime_s,
+        operations_total=meters.operations,
+        entries_total=meters.entries,
+        overloads_total=door.overloads,
+        calls_waiting=len(door.operations),
+        fetches_parked=len(door.parking),
+        pulls_parked=len(door.pulls),
+        leases=len(tables.leases),
+        queues=len(tables.queues()),
+        mirror_cursor=feed.receipt,
+        batch_size=meters.batch_size,
+        queue_time_s=meters.queue_time,
+        apply_time_s=meters.apply_time,
+        sync_time_s=meters.sync_time,
+        memory_bytes=resident_bytes(),
+        turns_total=meters.turns,
+        members=members_of(core.membership),
+        replicas=[
+            ReplicaStatus(peer.replica, peer.match, peer.mode, peer.is_learner, peer.is_caught_up, peer.silent_ns / 1e6)
+            for peer in core.progress()
+        ],
+        transfers=snapshots.transfers() if snapshots is not None else [],
+        log_bytes=log.bytes,
+        elections_total=meters.elections,
+        nodes=tables.nodes,
+        refused_total=meters.refused,
+    )

@@ -1,0 +1,25 @@
+"""Not a test: `corvo local` whose nodes are a script that a test wrote.
+
+`python dummy_local.py WISHES_JSON SCRIPT OUTPUT` starts `SCRIPT NODE PORT` for each node.
+"""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from corvo.cli.layout import Layout, Place, Wishes
+from corvo.cli.local import run_local
+from corvo.cli.server import CannotStart
+
+
+def command_of(place: Place, layout: Layout, data_dir: Path, fsync: str) -> list[str]:
+    return [sys.executable, sys.argv[2], place.node_id, str(place.port)]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run_local(msgspec.json.decode(sys.argv[1], type=Wishes), sys.argv[3] == "json", command_of))
+    except CannotStart as error:
+        print(f"corvo: {error}", file=sys.stderr)
+        sys.exit(2)

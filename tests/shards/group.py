@@ -1,0 +1,202 @@
+"""Three replicas of one shard on real LevelDBs, their letters carried by hand and their clocks moved together.
+
+Letters wait in `mail` until `deliver` brings them over; a node in `cut_off` neither gets nor sends any. Every letter
+goes through its bytes, as on the wire.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from corvo.errors import Refusal, Refused
+from corvo.ops.operation import Operation, Query
+from corvo.state import keys
+from corvo.wire import Call, decode_result, encode
+from shards import raft
+from shards.company import Company
+from shards.endings import Replaced
+from shards.letters import Posted, seal, unseal
+from shards.replica import Replica
+from shards.snapshot import Snapshots, finish_install
+from shards.storage import Disk
+from tests.support.builders import NOW
+
+GROUP = "cluster/0/1"
+MS = 1_000_000
+NODES = ("node-1", "node-2", "node-3")
+WAITING: Any = "still waiting"
+
+
+class Node:
+    def __init__(self, group: "Group", name: str, founders: tuple[str, ...]) -> None:
+        self.group = group
+        self.name = name
+        self.founders = founders
+        self.path = group.folder / name
+        self.answers: dict[int, Any] = {}
+        self.asked: dict[int, type[Operation] | type[Query]] = {}
+        self.is_running = False
+        self.replacements = 0
+        self.start()
+
+    @property
+    def identity(self) -> bytes:
+        return f"cluster/{self.name}".encode()
+
+    def start(self, first_incarnation: int = 0) -> None:
+        finish_install(self.path)
+        if not self.path.exists():
+            Disk.create(self.path, self.identity)
+        self.disk = Disk(self.path, self.identity, False)
+        if first_incarnation:  # of a newcomer: see `shards.__main__`
+            self.disk.write({keys.INCARNATION: encode(first_incarnation)})
+        self.snapshots = Snapshots(self.disk, self.path, self.identity, self._post)
+        is_forgetful = self.disk.get(keys.FORGETFUL) is not None
+        company = Company(
+            founders=() if is_forgetful else self.founders,
+            address=f"127.0.0.1:{self.name[-1]}400",
+            nodes=NODES,
+            post=self._post,
+            snapshots=self.snapshots,
+            options=raft.Options(heartbeat_ns=100 * MS, election_ns=500 * MS),
+        )
+        group = self.group
+        self.replica = Replica(
+            0, self.name, self.disk, lambda: group.wall_ns, lambda: group.now_ns, int(self.name[-1]), False, company
+        )
+        self.is_running = True
+
+    def kill(self) -> None:
+        self.is_running = False
+        self.replica.close()
+
+    def reset(self) -> None:
+        """As `corvo node reset` and the start after it do."""
+        self.kill()
+        for file in self.path.iterdir():
+            file.unlink()
+        self.path.rmdir()
+        Disk.create(self.path, self.identity)
+        disk = Disk(self.path, self.identity, False)
+        disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(1_000_000)})
+        disk.close()
+        self.start()
+
+    def send(self, ask: Operation | Query, deadline_ms: int = 600_000) -> int:
+        self.group.last_id += 1
+        self.asked[self.group.last_id] = type(ask)
+        self.turn([(b"gateway", [Call(self.group.last_id, deadline_ms, encode(ask))])])
+        return self.group.last_id
+
+    def turn(self, arrived: Any = (), letters: Any = ()) -> None:
+        if not self.is_running:
+            return
+        try:
+            replies = self.replica.turn(arrived, letters)
+        except Replaced:
+            self.replacements += 1
+            self.kill()
+            self.start()
+            return
+        for peer, some in replies:
+            assert peer == b"gateway"
+            for reply in some:
+                assert reply.id not in self.answers, "a call was answered twice"
+                try:
+                    self.answers[reply.id] = decode_result(self.asked[reply.id], reply)
+                except Refusal as refusal:
+                    self.answers[reply.id] = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+
+    def _post(self, posted: Posted) -> bool:
+        return self.group.post(self.name, posted)
+
+
+class Group:
+    def __init__(self, folder: Path, names: tuple[str, ...] = NODES) -> None:
+        self.folder = folder
+        self.now_ns = 1_000_000_000
+        self.wall_ns = NOW
+        self.last_id = 0
+        self.mail: deque[tuple[str, str, bytes]] = deque()
+        self.cut_off: set[str] = set()
+        self.nodes: dict[str, Node] = {}
+        for name in names:
+            self.nodes[name] = Node(self, name, names)
+
+    def join(self, name: str) -> Node:
+        self.nodes[name] = node = Node(self, name, ())
+        return node
+
+    def close(self) -> None:
+        for node in self.nodes.values():
+            if node.is_running:
+                node.kill()
+
+    def post(self, sender: str, posted: Posted) -> bool:
+        receiver = self.nodes.get(posted.node)
+        if receiver is None or not receiver.is_running or {sender, posted.node} & self.cut_off:
+            return False
+        self.mail.append((sender, posted.node, seal(GROUP, sender, posted.letter)))
+        return True
+
+    def deliver(self) -> None:
+        """Everything that is under way, and everything that is said in answer."""
+        for _ in range(10_000):
+            if not self.mail:
+                return
+            sender, receiver, frame = self.mail.popleft()
+            if not {sender, receiver} & self.cut_off:
+                self.nodes[receiver].turn((), [unseal(GROUP, frame)])
+        raise AssertionError("the letters never end")
+
+    def pass_time(self, ms: int) -> None:
+        for _ in range(0, ms, 10):
+            self.now_ns += 10 * MS
+            self.wall_ns += 10 * MS
+            for node in list(self.nodes.values()):
+                node.turn()
+            self.deliver()
+
+    def until(self, condition: Callable[[], bool], what: str, ms_max: int = 20_000) -> None:
+        for _ in range(0, ms_max, 10):
+            if condition():
+                return
+            self.pass_time(10)
+        raise AssertionError(f"not within {ms_max} ms: {what}")
+
+    def leaders(self) -> list[str]:
+        running = [node for node in self.nodes.values() if node.is_running and node.name not in self.cut_off]
+        return [node.name for node in running if node.replica.raft.is_leader]
+
+    def leader(self) -> Node:
+        self.until(lambda: len(self.leaders()) == 1, "one leader")
+        return self.nodes[self.leaders()[0]]
+
+    def follower(self) -> Node:
+        leader = self.leader()
+        self.until(lambda: self._followers(leader.name) != [], "a follower that knows the leader")
+        return self._followers(leader.name)[0]
+
+    def _followers(self, leader: str) -> list[Node]:
+        return [
+            node
+            for node in self.nodes.values()
+            if node.is_running and node.name != leader and node.replica.raft.leader_id == leader
+        ]
+
+    def ask(self, node: Node, ask: Operation | Query, ms_max: int = 5_000) -> Any:
+        number = node.send(ask)
+        self.deliver()
+        self.until(lambda: number in node.answers, f"an answer to {ask}", ms_max)
+        return node.answers[number]
+
+    def hashes(self) -> set[tuple[int, bytes]]:
+        return {
+            (node.replica.tables.applied.index, node.replica.tables.applied.hash)
+            for node in self.nodes.values()
+            if node.is_running
+        }
+
+    def agree(self) -> None:
+        self.until(lambda: len(self.hashes()) == 1, f"equal states, not {self.hashes()}")

@@ -1,0 +1,274 @@
+"""Three replicas of one shard: what one of them is asked, all of them hold."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corvo.errors import Refused
+from corvo.lifecycle import State
+from corvo.queries.cluster import GetStatus
+from corvo.queries.job import GetJob, JobRecord
+from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from shards import log_disk
+from shards.endings import Distrusted
+from tests.shards.group import Group
+from tests.support.builders import ack, enqueue, fetch, job_id
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    group = Group(tmp_path)
+    yield group
+    group.close()
+
+
+def test_a_job_asked_of_any_replica_is_held_by_all(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+
+    assert group.ask(follower, enqueue(1)) == [State.PENDING]
+    (claimed,) = group.ask(leader, fetch("mail"))
+    assert group.ask(follower, ack(1, token=claimed.lease_token)) == [None]
+
+    record = group.ask(follower, GetJob(job_id(1)))
+    assert isinstance(record, JobRecord) and record.job.state == State.COMPLETED
+    group.agree()
+
+
+def test_a_fetch_parked_through_a_follower_gets_the_job_that_comes(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+    waiting = follower.send(fetch("mail", wait_ms=30_000))
+    group.pass_time(50)
+    assert waiting not in follower.answers
+
+    group.ask(leader, enqueue(1))
+    group.pass_time(20)
+
+    assert [claimed.job_id for claimed in follower.answers[waiting]] == [job_id(1)]
+
+
+def test_no_job_is_claimed_for_somebody_who_waited_on_a_node_that_died(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+    follower.send(fetch("mail", wait_ms=30_000))
+    group.pass_time(50)
+    follower.kill()
+    leader.replica.relations.lose_link(follower.name)
+
+    group.ask(leader, enqueue(1))
+
+    assert [claimed.job_id for claimed in group.ask(leader, fetch("mail", claim=2))] == [job_id(1)]
+
+
+def test_when_the_leader_dies_another_takes_over_with_everything(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+    group.ask(leader, enqueue(1))
+    waiting = follower.send(fetch("empty", wait_ms=60_000))
+    group.pass_time(50)
+
+    leader.kill()
+    group.pass_time(3_000)
+
+    refused = follower.answers[waiting]
+    assert isinstance(refused, Refused) and refused.code == "OUTCOME_UNKNOWN"
+    assert group.leader().name != leader.name
+    assert [claimed.job_id for claimed in group.ask(follower, fetch("mail"))] == [job_id(1)]
+    leader.start()
+    group.agree()
+
+
+def test_a_leader_that_is_cut_off_refuses_soon_and_never_lies(group: Group) -> None:
+    leader = group.leader()
+    group.ask(leader, enqueue(1))
+    group.cut_off = {leader.name}
+
+    unfinished, read = leader.send(enqueue(2)), leader.send(GetJob(job_id(1)))
+    group.pass_time(1_200)
+
+    assert not leader.replica.raft.is_leader
+    assert leader.answers[unfinished].code == "OUTCOME_UNKNOWN"
+    assert leader.answers[read].code == "NOT_LEADER"
+    later = leader.send(enqueue(3))
+    assert leader.answers[later].code == "NOT_LEADER"
+
+    group.ask(group.leader(), enqueue(4))
+    group.cut_off = set()
+    group.agree()
+    assert group.ask(leader, GetJob(job_id(2))).code == "JOB_NOT_FOUND"
+    assert isinstance(group.ask(leader, GetJob(job_id(4))), JobRecord)
+
+
+def test_leadership_goes_to_the_preferred_node_and_on_request_to_another(group: Group) -> None:
+    group.until(lambda: group.leaders() == ["node-1"], "shard 0 is led by the first node")
+
+    assert isinstance(group.ask(group.nodes["node-2"], MoveLeader("node-3")), Refused), "its leader changed: ask again"
+    assert group.leaders() == ["node-3"]
+    assert isinstance(group.ask(group.nodes["node-2"], MoveLeader("node-3")), Members)
+    refused = group.ask(group.nodes["node-2"], MoveLeader("node-9"))
+    assert refused.code == "MEMBERSHIP_REFUSED" and "node-9 is no voter" in refused.message
+
+
+def test_a_node_joins_catches_up_and_votes(group: Group) -> None:
+    for number in range(20):
+        group.ask(group.leader(), enqueue(number))
+    newcomer = group.join("node-4")
+
+    group.until(lambda: "node-4" in group.leader().replica.raft.membership.voters, "the newcomer votes")
+
+    group.agree()
+    assert group.leader().replica.tables.nodes["node-4"] == "127.0.0.1:4400"
+    assert group.ask(newcomer, enqueue(99)) == [State.PENDING]
+
+
+def test_a_node_is_removed_and_the_others_go_on(group: Group) -> None:
+    leader = group.leader()
+    group.until(lambda: len(leader.replica.tables.nodes) == 3, "all addresses are on record")
+    gone = group.follower()
+
+    members = group.ask(leader, RemoveNode(gone.name))
+
+    assert isinstance(members, Members) and gone.name not in members.voters and not members.outgoing
+    group.ask(leader, enqueue(1))
+    group.pass_time(2_000)
+    assert gone.name not in leader.replica.tables.nodes
+    assert gone.replica.raft.role.value == "follower"
+    assert isinstance(group.ask(leader, RemoveNode(gone.name)), Members), "removing it once more changes nothing"
+
+
+def test_one_that_was_removed_soon_says_that_it_has_no_leader(group: Group) -> None:
+    leader, gone = group.leader(), group.follower()
+    group.ask(leader, RemoveNode(gone.name))
+    group.pass_time(2_000)
+
+    assert group.ask(gone, enqueue(1)).code == "NOT_LEADER"
+
+
+def test_one_of_the_same_name_can_join_after_the_removal(group: Group) -> None:
+    leader, gone = group.leader(), group.follower()
+    group.ask(leader, RemoveNode(gone.name))
+    gone.kill()
+    for file in gone.path.iterdir():
+        file.unlink()
+    gone.path.rmdir()
+
+    gone.founders = ()
+    gone.start(first_incarnation=1_000_000)
+
+    group.until(lambda: gone.name in group.leader().replica.raft.membership.voters, "it votes again")
+    group.agree()
+
+
+def test_the_leader_can_be_removed(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+    group.ask(follower, enqueue(1))
+    follower.send(RemoveNode(leader.name))
+
+    group.until(lambda: group.leaders() not in ([], [leader.name]), "another leads")
+
+    assert isinstance(group.ask(follower, RemoveNode(leader.name)), Members)
+    assert group.ask(follower, enqueue(2)) == [State.PENDING]
+
+
+def test_the_last_voter_cannot_be_removed(tmp_path: Path) -> None:
+    group = Group(tmp_path, ("node-1",))
+    refused = group.ask(group.leader(), RemoveNode("node-1"))
+    assert refused.code == "MEMBERSHIP_REFUSED" and "last voter" in refused.message
+    group.close()
+
+
+def test_an_operator_can_add_a_node_before_it_comes(group: Group) -> None:
+    members = group.ask(group.follower(), AddNode("node-4", "127.0.0.1:4400"))
+    assert isinstance(members, Members) and members.learners == ["node-4"]
+    group.join("node-4")
+    group.until(lambda: "node-4" in group.leader().replica.raft.membership.voters, "the newcomer votes")
+
+
+def test_a_replica_that_was_away_for_too_long_gets_the_state(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
+    monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
+    follower = group.follower()
+    follower.kill()
+    group.pass_time(2_000)
+    for number in range(60):
+        group.ask(group.leader(), enqueue(number))
+    assert group.leader().replica.status().log_first_index > 20
+
+    follower.start()
+    group.until(lambda: follower.replacements == 1, "the state is installed")
+
+    group.ask(group.leader(), enqueue(77))
+    group.agree()
+    assert isinstance(group.ask(follower, GetJob(job_id(30))), JobRecord)
+
+
+def test_a_replica_that_led_and_comes_back_needs_no_state(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader elected meanwhile has proved nothing of it yet: it must ask, not assume that everything is missing."""
+    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
+    monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
+    for number in range(60):
+        group.ask(group.leader(), enqueue(number))
+    group.agree()
+    former = group.leader()
+    former.kill()
+    group.pass_time(3_000)
+    assert group.leader().replica.status().log_first_index > 20
+
+    former.start()
+    group.pass_time(1_000)
+
+    group.agree()
+    assert former.replacements == 0
+
+
+def test_a_replica_without_memory_takes_no_part_in_elections_until_it_is_taken_in_anew(group: Group) -> None:
+    leader, victim = group.leader(), group.follower()
+    group.ask(leader, enqueue(1))
+    group.cut_off = {leader.name}
+    victim.reset()
+    assert victim.replica.relations.has_forgotten
+
+    group.pass_time(5_000)
+    assert group.leaders() == [], "one that remembers and one that does not are no majority"
+
+    group.cut_off = set()
+    group.until(lambda: not victim.replica.relations.has_forgotten, "the group has taken it in")
+    group.until(lambda: victim.name in group.leader().replica.raft.membership.voters, "it votes again")
+    group.agree()
+    victim.kill()
+    victim.start()
+    assert not victim.replica.relations.has_forgotten
+
+
+def test_a_replica_whose_state_differs_stops(group: Group) -> None:
+    follower = group.follower()
+    group.ask(group.leader(), enqueue(1))
+    group.agree()
+    follower.replica.tables.applied.hash = b"\xff" * 16
+
+    with pytest.raises(Distrusted, match="differs from the leader's"):
+        for number in range(2, 20):
+            group.ask(group.leader(), enqueue(number))
+            group.pass_time(300)
+    assert group.leaders() != []
+
+
+def test_any_replica_tells_about_any_other(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+
+    status = group.ask(follower, GetStatus(leader.name))
+    own = group.ask(follower, GetStatus())
+
+    assert (status.node_id, status.role, own.node_id, own.role) == (leader.name, "leader", follower.name, "follower")
+    assert {replica.node_id for replica in status.replicas} == {"node-1", "node-2", "node-3"}
+    assert own.replicas == []
+
+
+def test_a_leader_that_ends_hands_over_first(group: Group) -> None:
+    leader = group.leader()
+    group.ask(leader, enqueue(1))
+    group.agree()
+
+    leader.replica.relations.hand_over()
+    leader.turn()
+    group.deliver()
+
+    assert group.leaders() != [leader.name] and len(group.leaders()) == 1, "without a pause"
