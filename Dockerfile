@@ -28,7 +28,8 @@ ENV PATH=/opt/corvo/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 WORKDIR /data
 VOLUME /data
-EXPOSE 8080
+# HTTP, and a port for each of four shards between the nodes of a cluster.
+EXPOSE 8080 9400-9403
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/healthz', timeout=4)"]

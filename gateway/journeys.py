@@ -9,7 +9,7 @@ from corvo.ops.jobs.fetch import (
     new_fetch,
 )
 from corvo.ops.operation import Answer
-from corvo.queries.cluster import GetStatus, ShardStatus
+from corvo.queries.cluster import GetIndex
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import SearchBody
 from gateway.answers import queues, search, workers
@@ -65,8 +65,6 @@ class Journeys:
         return Answer(200, await workers.answer(self._read_db))
 
     async def _catch_up(self) -> None:
-        """Wait until read.db holds what the shards had applied when the request came."""
-        statuses: list[ShardStatus] = await self._shards.ask_all(
-            [(shard, GetStatus()) for shard in range(len(self._shards))]
-        )
-        await wait_for(self._read_db, {status.shard: status.applied_index for status in statuses})
+        """Wait until read.db holds everything that was answered, by any node, when the request came."""
+        indexes: list[int] = await self._shards.ask_all([(shard, GetIndex()) for shard in range(len(self._shards))])
+        await wait_for(self._read_db, dict(enumerate(indexes)))

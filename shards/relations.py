@@ -11,7 +11,7 @@ import structlog
 
 from corvo.errors import Refused
 from corvo.ops.operation import Operation
-from corvo.queries.cluster import GetStatus
+from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.feed import Pull, Scan
 from corvo.queries.members import AddNode, MoveLeader, RemoveNode
 from corvo.state.tables import Tables
@@ -36,7 +36,7 @@ FULL = Refused("OVERLOADED", "too many requests wait for the shard's leader; sen
 
 CHANGES_OF_MEMBERS = (AddNode, RemoveNode, MoveLeader)
 _ELECTION = (raft.Vote, raft.PreVote)
-_ANSWERED_HERE = frozenset(ask.__struct_config__.tag for ask in (GetStatus, Pull, Scan))
+_ANSWERED_HERE = frozenset(ask.__struct_config__.tag for ask in (GetStatus, GetIndex, Pull, Scan))
 
 log = structlog.get_logger()
 

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 
 from corvo.engine import apply_entry
-from corvo.errors import Refused
+from corvo.errors import Refusal, Refused
 from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation
+from corvo.ops.operation import Operation, Read
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import Pull, Scan
-from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
@@ -333,10 +332,10 @@ class Replica:
 
     def _answer_queries(self, now_ns: int) -> None:
         queries, self.door.queries = self.door.queries, []
-        linearizable = []
+        reads = []
         for waiting in queries:
-            if isinstance(waiting.ask, GetJob):
-                linearizable.append(waiting)
+            if isinstance(waiting.ask, Read):
+                reads.append(waiting)
             elif isinstance(waiting.ask, GetStatus):
                 self._answer_status(waiting, waiting.ask, now_ns)
             elif isinstance(waiting.ask, Scan):
@@ -344,11 +343,12 @@ class Replica:
                 self.door.answer(waiting.peer, waiting.call_id, piece)
             elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
                 self.relations.ask_of_members(waiting)
-        if linearizable and self.raft.is_leader:
-            self.raft.read_index(linearizable)
+        if reads:
+            try:
+                self.raft.read_index(reads)
+            except raft.NotLeader:
+                self._refuse(reads, NO_LEADER)
             self._advance(now_ns)
-        else:
-            self._refuse(linearizable, NO_LEADER)
 
     def _answer_status(self, waiting: Waiting, ask: GetStatus, now_ns: int) -> None:
         if ask.node_id in ("", self.node_id):
@@ -360,11 +360,10 @@ class Replica:
     def _answer_reads(self, context: object) -> None:
         assert isinstance(context, list)
         for waiting in context:
-            job = self.tables.find_job(waiting.ask.job_id)
-            if job is None:
-                answer: object = Refused("JOB_NOT_FOUND", f"no job has the id {waiting.ask.job_id!r}")
-            else:
-                answer = JobRecord(job, self.tables.errors(job.id))
+            try:
+                answer = waiting.ask.read(self.tables)
+            except Refusal as refusal:
+                answer = Refused(refusal.code, refusal.message)
             self.door.answer(waiting.peer, waiting.call_id, answer)
 
     def _answer_pulls(self, now_ns: int) -> None:

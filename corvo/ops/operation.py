@@ -30,9 +30,16 @@ class Operation(msgspec.Struct, array_like=True):
 
 
 class Query(msgspec.Struct, array_like=True):
-    """A question to one shard's leader, answered from its state without an entry in the log."""
+    """A question to one shard, answered without an entry in the log."""
 
     result: ClassVar[Any] = None
+
+
+class Read(Query):
+    """A question whose answer is never older than any answer given before it was asked: linearizable."""
+
+    def read(self, tables: Tables) -> Any:
+        raise NotImplementedError
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):

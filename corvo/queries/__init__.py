@@ -11,7 +11,15 @@ from typing import Any
 from corvo.ops.operation import Endpoint, Query
 from corvo.queries import cluster, feed, job, members, queues, search, workers
 
-QUERIES: tuple[type[Query], ...] = (job.GetJob, job.Await, cluster.GetStatus, feed.Pull, feed.Scan, *members.QUERIES)
+QUERIES: tuple[type[Query], ...] = (
+    job.GetJob,
+    job.Await,
+    cluster.GetStatus,
+    cluster.GetIndex,
+    feed.Pull,
+    feed.Scan,
+    *members.QUERIES,
+)
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *job.ENDPOINTS,

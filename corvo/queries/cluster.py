@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.ops.operation import Endpoint, Query
+from corvo.ops.operation import Endpoint, Query, Read
 from corvo.queries.members import Members
+from corvo.state.tables import Tables
 
 
 class Histogram(msgspec.Struct, array_like=True):
@@ -124,6 +125,15 @@ class TransferView(msgspec.Struct):
     index: int
     records: int
     bytes: int
+
+
+class GetIndex(Read, tag=1021):
+    """How far the replica that is asked must be known for everything that was answered before."""
+
+    result: ClassVar[Any] = int
+
+    def read(self, tables: Tables) -> int:
+        return tables.applied.index
 
 
 class ShardView(msgspec.Struct):

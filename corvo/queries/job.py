@@ -8,9 +8,10 @@ from corvo.job import Job, JobError, SpanMs
 from corvo.json_edge import to_raw
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.moments import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
 from corvo.retry import BACKOFF_NAMES
 from corvo.sharding import shard_of_job
+from corvo.state.tables import Tables
 
 
 class JobErrorView(msgspec.Struct, omit_defaults=True):
@@ -56,10 +57,14 @@ class JobRecord(msgspec.Struct, array_like=True):
     errors: list[JobError]
 
 
-class GetJob(Query, tag=1001):
+class GetJob(Read, tag=1001):
     job_id: str
 
     result: ClassVar[Any] = JobRecord
+
+    def read(self, tables: Tables) -> JobRecord:
+        job = tables.require_job(self.job_id)
+        return JobRecord(job, tables.errors(job.id))
 
 
 class Await(Query, tag=1002):

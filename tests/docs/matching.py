@@ -1,7 +1,7 @@
 """Does an output look like the one in the document? Ids, moments and spaces may differ; ids are learnt.
 
 An id in a document stands for the id that the server really gave: whoever matches binds it, and later blocks of the
-page are rewritten. `…` stands for anything.
+page are rewritten. `…` stands for anything, also for nothing.
 """
 
 import json
@@ -9,32 +9,41 @@ import re
 from typing import Any
 
 JOB_ID = re.compile(r"s\d\d_job_[0-9a-z]{26}")
-_TOKENS = re.compile(
-    r"(?P<id>s\d\d_job_[0-9a-z]{26})"
-    r"|(?P<moment>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z)"
-    r"|(?P<any>…)"
-    r"|(?P<space>\s+)"
-)
-_PATTERNS = {
-    "moment": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z",
-    "any": r".*?",
-    "space": r"\s+",
-}
+_MOMENT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z"
+_TOKENS = re.compile(rf"(?P<id>{JOB_ID.pattern})|(?P<moment>{_MOMENT})")
+_GAP = re.compile(r" ?(?:… ?)+")
 
 Bindings = dict[str, str]
 
 
 def match_text(expected: str, actual: str, known: Bindings) -> Bindings | None:
     """The ids learnt, or None where the output looks different."""
+    actual = _evenly_spaced(actual)
+    pieces = _GAP.split(_evenly_spaced(expected))
+    at = 0
+    for number, piece in enumerate(pieces):
+        pattern, names = _pattern(piece, known)
+        begins = r"\A" if number == 0 else ""
+        ends = r"\Z" if number == len(pieces) - 1 else ""
+        # What stands between two gaps is looked for once, from the left: no piece is tried in many places.
+        found = re.compile(f"{begins}(?:{pattern}){ends}").search(actual, at)
+        if found is None:
+            return None
+        at = found.end()
+        known = {**known, **{name: found[f"id{group}"] for group, name in enumerate(names)}}
+    return known
+
+
+def _pattern(piece: str, known: Bindings) -> tuple[str, list[str]]:
+    """And the ids that it will learn, by the number of their group."""
     names: list[str] = []
     parts: list[str] = []
     at = 0
-    expected = expected.strip()
-    for token in _TOKENS.finditer(expected):
-        parts.append(re.escape(expected[at : token.start()]))
+    for token in _TOKENS.finditer(piece):
+        parts.append(re.escape(piece[at : token.start()]))
         at = token.end()
         if token["id"] is None:
-            parts.append(_PATTERNS[token.lastgroup or ""])
+            parts.append(_MOMENT)
         elif token["id"] in known:
             parts.append(re.escape(known[token["id"]]))
         elif token["id"] in names:
@@ -42,11 +51,11 @@ def match_text(expected: str, actual: str, known: Bindings) -> Bindings | None:
         else:
             parts.append(rf"(?P<id{len(names)}>{JOB_ID.pattern})")
             names.append(token["id"])
-    parts.append(re.escape(expected[at:]))
-    found = re.fullmatch("".join(parts), actual.strip(), re.DOTALL)
-    if found is None:
-        return None
-    return {**known, **{name: found[f"id{number}"] for number, name in enumerate(names)}}
+    return "".join([*parts, re.escape(piece[at:])]), names
+
+
+def _evenly_spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def rewritten(text: str, known: Bindings) -> str:

@@ -1,7 +1,8 @@
 """Every command and program in the README, the tutorial and the guides runs, and prints what the page says.
 
 One server for all pages; each page runs in a folder of its own, its blocks in order. A python block that begins with
-`# name.py` is a file that later blocks use. A text or json block after a block that runs is its output.
+`# name.py` is a file that later blocks use. A text or json block after a block that runs is its output. A page may
+start a cluster of its own at the ports 18081 to 18083, which stand for free ones.
 """
 
 import os
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 from chaos.node import Node, wait_until
+from chaos.ports import free_ports
 from tests.docs.matching import Bindings, match_json, match_text, rewritten
 from tests.docs.pages import ROOT, Block, blocks, name_of
 
@@ -29,7 +31,8 @@ PAGES = [
 ]
 LANGUAGES = {"bash", "python", "text", "json", "toml", "yaml", "promql", "javascript"}
 ORDERS = {"", "not run", "in the background"}
-BLOCK_S = 30.0
+BLOCK_S = 60.0  # a whole cluster starts in one
+CLUSTER_PORTS = (18081, 18082, 18083)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,7 @@ class Page:
         self._server = server
         self._folder = folder
         self._ids: Bindings = {}
+        self._first_port = free_ports(len(CLUSTER_PORTS), 1)[0]
         self._background: list[tuple[subprocess.Popen[bytes], Path]] = []
         programs = folder / ".bin"
         programs.mkdir()
@@ -145,6 +149,8 @@ class Page:
     def _rewritten(self, text: str) -> str:
         text = text.replace("http://localhost:8080", self._server.url)
         text = text.replace("localhost:8080", self._server.url.removeprefix("http://"))
+        for number, port in enumerate(CLUSTER_PORTS):
+            text = text.replace(str(port), str(self._first_port + number))
         return rewritten(text, self._ids)
 
     def close(self) -> None:

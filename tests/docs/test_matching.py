@@ -24,6 +24,18 @@ def test_moments_and_spaces_may_differ() -> None:
     assert match_text("a  2026-01-31T09:00:00Z", "a 2027-02-01T10:00:00.123456789Z", {}) == {}
 
 
+def test_three_dots_stand_for_anything_and_for_nothing() -> None:
+    for actual in ("a  b\nc", "a x   y b c", "a b\n\n and more c"):
+        assert match_text("a … b … c", actual, {}) == {}
+    assert match_text("a … b … c", "a c b", {}) is None
+
+
+def test_a_table_that_does_not_match_is_told_at_once() -> None:
+    expected = "A … B … C … D … E … F\n" * 3 + "ready"
+
+    assert match_text(expected, "A      B      C      D      E      F     \n" * 40 + "not yet", {}) is None
+
+
 @pytest.mark.parametrize("actual", ["", "one", "one two three", "two one"])
 def test_another_text_is_caught(actual: str) -> None:
     assert match_text("one two", actual, {}) is None

@@ -13,9 +13,9 @@ from typing import Any
 from corvo import wire
 from corvo.errors import Refusal, Refused
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query
-from corvo.queries.cluster import GetStatus, Histogram, ShardStatus
-from corvo.queries.job import Await, GetJob, JobRecord
+from corvo.ops.operation import Operation, Query, Read
+from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
+from corvo.queries.job import Await
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from gateway.links import Pending
 from tests.support.machine import Machine
@@ -96,9 +96,11 @@ class FakeShards:
             return self.statuses.get((shard, ask.node_id)) or a_status(shard)
         if isinstance(ask, AddNode | RemoveNode | MoveLeader):
             return Members(1, ["node-1"])
-        assert isinstance(ask, GetJob)
+        if isinstance(ask, GetIndex):
+            return (self.statuses.get((shard, "")) or a_status(shard)).applied_index
+        assert isinstance(ask, Read)
         try:
-            return JobRecord(machine.tables.require_job(ask.job_id), machine.tables.errors(ask.job_id))
+            return ask.read(machine.tables)
         except Refusal as refusal:
             return Refused(refusal.code, refusal.message)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from corvo.job import Worker
-from corvo.queries.cluster import GetStatus
+from corvo.queries.cluster import GetIndex
 from gateway.answers import lag
 from tests.gateway.answers.conftest import Written
 from tests.gateway.asgi import a_scope, call, parts
@@ -50,7 +50,7 @@ def test_a_consistent_search_waits_for_what_the_shards_have_applied(
     behind = house.runner.run(call(house.app, scope, parts(b'{"consistent": true}')))
 
     assert caught_up.status == 200
-    assert [type(ask) for _, ask in house.shards.asked] == [GetStatus, GetStatus]
+    assert [type(ask) for _, ask in house.shards.asked] == [GetIndex, GetIndex]
     assert (behind.status, behind.code) == (503, "READ_DB_UNAVAILABLE")
 
 
@@ -59,7 +59,7 @@ def test_queues_are_consistent_only_when_asked(house: WholeHouse) -> None:
     house.ask(a_scope("GET", "/api/v1/queues", [], query_string=b"consistent=true"))
 
     assert (plain.status, plain.json) == (200, [])
-    assert [type(ask) for _, ask in house.shards.asked] == [GetStatus]
+    assert [type(ask) for _, ask in house.shards.asked] == [GetIndex]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from corvo.ops.jobs.heartbeat import Beat, Heartbeat, Pulse
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
-from corvo.queries.cluster import GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
+from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
@@ -84,6 +84,7 @@ QUERIES: dict[str, Any] = {
     "get_job": GetJob(ID),
     "await": Await(["mail", "video"], "w1", "host", 30_000),
     "get_status": GetStatus("node-2"),
+    "get_index": GetIndex(),
     "pull": Pull(7, 1_000, 500),
     "scan": Scan(b"j|", 500),
     "add_node": AddNode("node-4", "host:9400"),
@@ -139,6 +140,7 @@ RESULTS: dict[str, Any] = {
         nodes={"node-1": "host:9400"},
         refused_total=25,
     ),
+    "get_index": 9,
     "pull": Batch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
     "scan": Piece(9, [(b"j|a", b"1")], b"j|b"),
     "add_node": _MEMBERS,

@@ -7,7 +7,7 @@ import pytest
 
 from corvo.errors import Refused
 from corvo.lifecycle import State
-from corvo.queries.cluster import GetStatus
+from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.job import GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from shards import log_disk
@@ -33,6 +33,20 @@ def test_a_job_asked_of_any_replica_is_held_by_all(group: Group) -> None:
     record = group.ask(follower, GetJob(job_id(1)))
     assert isinstance(record, JobRecord) and record.job.state == State.COMPLETED
     group.agree()
+
+
+def test_a_follower_knows_how_far_it_must_be_for_all_that_was_answered(group: Group) -> None:
+    leader, follower = group.leader(), group.follower()
+    for number in range(5):
+        group.ask(leader, enqueue(number))
+    answered = leader.replica.tables.applied.index
+
+    assert group.ask(follower, GetIndex()) >= answered
+    assert follower.replica.tables.applied.index >= answered, "it answers when it has applied that much itself"
+
+    group.cut_off = {follower.name}
+    group.pass_time(2_000)
+    assert group.ask(follower, GetIndex()).code == "NOT_LEADER"
 
 
 def test_a_fetch_parked_through_a_follower_gets_the_job_that_comes(group: Group) -> None:
