@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 import msgspec
@@ -152,8 +153,17 @@ def configure_logging(level: str, log_format: str, **context: Any) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=getattr(logging, level.upper()), force=True)
+    sys.excepthook = _log_crash
     # One write a line: lines of several processes share one pipe and must not be torn.
     sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]  # a text stream
+
+
+def _log_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """One event like any other, so that whoever collects the log sees what ended a process."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
 
 
 def _to_json(event: Any, **options: Any) -> str:

@@ -14,7 +14,7 @@ from corvo.job import Count, JobId, RequestId
 from corvo.json_edge import document, no_document
 from corvo.lifecycle import State, Verb
 from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
-from corvo.ops.jobs.lease import holds, lost
+from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.operation import (
     Answer,
     Asking,
@@ -22,10 +22,8 @@ from corvo.ops.operation import (
     Endpoint,
     Operation,
     Plan,
-    gather,
-    spread,
 )
-from corvo.sharding import find_shard_of_job, shard_of_job
+from corvo.sharding import shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
 
@@ -122,18 +120,13 @@ def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
 
 
 def _plan_batch(asking: Asking, body: AckBatchBody) -> Plan:
-    groups = spread(body.acks, lambda ack: find_shard_of_job(ack.job_id, asking.shard_count))
     ask_id = asking.mint.claim_id()
     items = [ack_item(ack.job_id, ack, f"acks[{number}].") for number, ack in enumerate(body.acks)]
 
-    def conclude(results: list[Any]) -> Answer:
-        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
-        outcomes = gather(strangers, groups, results)
-        answers = [ack_outcome(outcome) for outcome in outcomes]
-        return Answer(200, AckedBatch(outcomes.count(None), answers))
+    def answer(outcomes: list[Any]) -> Answer:
+        return Answer(200, AckedBatch(outcomes.count(None), [ack_outcome(outcome) for outcome in outcomes]))
 
-    calls = [(shard, Ack(ask_id, [items[number] for number in numbers])) for shard, numbers in groups.items()]
-    return Plan([*calls], conclude)
+    return plan_each(asking, items, lambda some: Ack(ask_id, some), answer)
 
 
 ENDPOINTS = (

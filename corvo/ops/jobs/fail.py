@@ -14,7 +14,7 @@ from corvo.lifecycle import STATE_NAMES, State, Verb
 from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
 from corvo.moments import to_rfc3339_or_none
 from corvo.ops.jobs.ack import LeaseToken
-from corvo.ops.jobs.lease import holds, lost
+from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.operation import (
     Answer,
     Asking,
@@ -22,11 +22,9 @@ from corvo.ops.operation import (
     Endpoint,
     Operation,
     Plan,
-    gather,
-    spread,
 )
 from corvo.retry import attempts_remaining, delay_ms
-from corvo.sharding import find_shard_of_job, shard_of_job
+from corvo.sharding import shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
 
@@ -153,18 +151,14 @@ def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
 
 
 def _plan_batch(asking: Asking, body: FailBatchBody) -> Plan:
-    groups = spread(body.fails, lambda fail: find_shard_of_job(fail.job_id, asking.shard_count))
     ask_id = asking.mint.claim_id()
     items = [fail_item(fail.job_id, fail) for fail in body.fails]
 
-    def conclude(results: list[Any]) -> Answer:
-        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
-        outcomes = gather(strangers, groups, results)
+    def answer(outcomes: list[Any]) -> Answer:
         answers = [fail_outcome(outcome) for outcome in outcomes]
-        return Answer(200, FailedBatch(sum(answer.code is None for answer in answers), answers))
+        return Answer(200, FailedBatch(sum(each.code is None for each in answers), answers))
 
-    calls = [(shard, Fail(ask_id, [items[number] for number in numbers])) for shard, numbers in groups.items()]
-    return Plan([*calls], conclude)
+    return plan_each(asking, items, lambda some: Fail(ask_id, some), answer)
 
 
 ENDPOINTS = (

@@ -1,8 +1,23 @@
 """Who may speak for an active job: the rules that ack, fail and heartbeat share."""
 
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
 from corvo.errors import Refused
 from corvo.job import Job
 from corvo.lifecycle import STATE_NAMES, State
+from corvo.ops.operation import Answer, Asking, Operation, Plan, gather, spread
+from corvo.sharding import find_shard_of_job
+
+
+class Leased(Protocol):
+    """An item that names a job and the lease that it speaks for."""
+
+    job_id: str
+    lease_token: int
+
+
+Item = TypeVar("Item", bound=Leased)
 
 
 def holds(job: Job, lease_token: int) -> bool:
@@ -21,3 +36,20 @@ def lost(job: Job | None, job_id: str, lease_token: int) -> Refused:
             f"lease {lease_token} of job {job_id} is over: the job is {state}, its newest lease {job.lease_token}",
         )
     return Refused("WRONG_STATE", f"job {job_id} is {state}, not active")
+
+
+def plan_each(
+    asking: Asking,
+    items: list[Item],
+    operation: Callable[[list[Item]], Operation],
+    answer: Callable[[list[Any]], Answer],
+) -> Plan:
+    """Items for jobs of any shard: each shard is asked for its own, and every item is answered for itself."""
+    groups = spread(items, lambda item: find_shard_of_job(item.job_id, asking.shard_count))
+    calls = [(shard, operation([items[number] for number in numbers])) for shard, numbers in groups.items()]
+
+    def conclude(results: list[Any]) -> Answer:
+        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
+        return answer(gather(strangers, groups, results))
+
+    return Plan([*calls], conclude)
