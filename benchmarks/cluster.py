@@ -17,6 +17,7 @@ HOST = "127.0.0.1"
 class Group(msgspec.Struct):
     shard: int
     leader_id: str
+    term: int
 
 
 class Status(msgspec.Struct):
@@ -67,6 +68,9 @@ class Cluster:
     def leaders(self, asked: Node) -> list[str]:
         """The leader of each shard, as one of the nodes knows it; an empty name where there is none."""
         return [group.leader_id for group in on_uvloop(_status(asked)).groups]
+
+    def terms(self, asked: Node) -> list[int]:
+        return [group.term for group in on_uvloop(_status(asked)).groups]
 
     def _stop(self) -> None:
         for node in self.nodes.values():

@@ -51,7 +51,7 @@ def main() -> int:
     prototype = find(path)
     if prototype is None:
         console.print(f"prototype: not found at {path}; ratios to it are skipped (--prototype PATH)")
-    chosen = [scenario for scenario in SCENARIOS if not options.only or scenario.name in options.only]
+    chosen = [each for each in SCENARIOS if (each.name in options.only if options.only else not each.is_long)]
     results: list[Result] = []
     failures: dict[str, str] = {}
     load_before, ticks = os.getloadavg()[0], cpu_ticks()
@@ -100,7 +100,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short rounds: to see that it runs, not to believe it")
     parser.add_argument(
         "--only", action="append", metavar="NAME", choices=[scenario.name for scenario in SCENARIOS],
-        help="one scenario; may be given several times: " + ", ".join(scenario.name for scenario in SCENARIOS),
+        help="one scenario; may be given several times: " + ", ".join(scenario.name for scenario in SCENARIOS)
+        + "; those that take long run only when they are named",
     )  # fmt: skip
     parser.add_argument("--prototype", type=Path, default=PROTOTYPE, help="relative to the repository's root")
     parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE", help="where all numbers go")

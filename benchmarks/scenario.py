@@ -35,6 +35,7 @@ class Scenario(NamedTuple):
     name: str
     title: str
     run: Callable[[Setup], Findings]
+    is_long: bool = False  # runs only when it is named
 
 
 NO_PROTOTYPE = "the prototype is not there (--prototype PATH): no ratio to it"

@@ -1,6 +1,6 @@
 """The register of scenarios. To add one: write its file, add its SCENARIO here."""
 
-from benchmarks.scenarios import backlog, cluster, drain, enqueue_http, failover, idle, latency, stream
+from benchmarks.scenarios import backlog, calm, cluster, drain, enqueue_http, failover, idle, latency, stream
 
 SCENARIOS = (
     enqueue_http.SCENARIO,
@@ -11,4 +11,5 @@ SCENARIOS = (
     idle.SCENARIO,
     cluster.SCENARIO,
     failover.SCENARIO,
+    calm.SCENARIO,
 )
