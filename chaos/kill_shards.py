@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from chaos import checkers
@@ -52,14 +53,14 @@ def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> 
     """Violations of the promises after so many kills under load."""
     dice = random.Random(seed)
     queues = [f"chaos.{number}" for number in range(8)]
-    workload = Workload(node.url, queues, seed=seed)
+    workload = Workload([node.url], queues, seed=seed)
     started = time.monotonic()
     workload.start()
     wait_until(lambda: workload.counts()[1] > 20, "the load to flow", 30.0)
     for number in range(kills):
         role = dice.choice([process.role for process in node.processes() if process.role.split("-")[0] in roles])
         pid = node.kill(role)
-        back_s = wait_until(lambda role=role, pid=pid: node.pid_of(role) not in (None, pid), f"{role} to be back", 10.0)
+        back_s = wait_until(partial(_is_back, node, role, pid), f"{role} to be back", 10.0)
         enqueued, acked = workload.counts()
         print(
             f"kill {number + 1}/{kills}: {role} (back after {back_s * 1000:.0f} ms), "
@@ -67,9 +68,7 @@ def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> 
             flush=True,
         )
         # A kill of what does nothing proves nothing: jobs complete again before the next one.
-        wait_until(
-            lambda acked=acked: workload.counts()[1] >= acked + JOBS_BETWEEN_KILLS, "the load to flow again", 60.0
-        )
+        wait_until(partial(_has_completed, workload, acked + JOBS_BETWEEN_KILLS), "the load to flow again", 60.0)
         time.sleep(dice.uniform(0, pause_s))  # the fault's own moment: anywhere in the work, not after some event
     workload.stop_producing()
     wait_until(workload.is_drained, "every acknowledged job to complete", 90.0)

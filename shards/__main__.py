@@ -36,6 +36,7 @@ from shards.loop import Loop
 from shards.peers import Peers, read_keys
 from shards.places import Places
 from shards.replica import Replica
+from shards.scrub import Scrub
 from shards.snapshot import Snapshots, finish_install
 from shards.storage import Disk, DiskFailed
 
@@ -119,7 +120,8 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
     replica = Replica(shard, settings.node_id, disk, time.time_ns, time.monotonic_ns, seed, is_synced, company)
     if peers is not None and directory is not None and company is not None:
         peers.welcome = _welcome(identity, company.address, directory, replica)
-    loop = Loop(replica, f"ipc://{run_dir}/shard-{shard}.ipc", peers, directory)
+    scrub = Scrub(disk)
+    loop = Loop(replica, f"ipc://{run_dir}/shard-{shard}.ipc", peers, directory, scrub)
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -130,6 +132,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
         queues=len(replica.tables.queues()),
         seconds=round(time.monotonic() - started, 3),
     )
+    scrub.start()
     try:
         loop.run()
         replica.flush()
@@ -139,6 +142,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
     finally:
         loop.close()
         context.term()
+        scrub.stop()
         replica.close()
     log.info("stopped", applied=replica.tables.applied.index)
     return 0

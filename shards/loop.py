@@ -13,12 +13,14 @@ from typing import Any
 import structlog
 import zmq
 
+from corvo.errors import Corrupt
 from corvo.limits import MESSAGE_BYTES_MAX
 from corvo.wire import Call, Reply, decode_calls, encode_replies
 from shards.directory import Directory
 from shards.passing import parse_foreign
 from shards.peers import Peers
 from shards.replica import Replica
+from shards.scrub import Scrub
 
 MESSAGES_PER_TURN = 256
 HIGH_WATER_MARK = 20_000
@@ -34,10 +36,12 @@ class Loop:
         address: str,
         peers: Peers | None = None,
         directory: Directory | None = None,
+        scrub: Scrub | None = None,
     ) -> None:
         self._replica = replica
         self._peers = peers
         self._directory = directory
+        self._scrub = scrub
         # A context of its own: a name that cannot be resolved stalls all sockets of the context that connects to it.
         self._context: zmq.Context[Any] = zmq.Context()
         self._router = router = self._context.socket(zmq.ROUTER)
@@ -72,6 +76,8 @@ class Loop:
         while not self._is_stopping:
             self._sleep()
             self._turn()
+            if self._scrub is not None and self._scrub.fault:
+                raise Corrupt(self._scrub.fault)
         self._hand_over()
 
     def close(self) -> None:

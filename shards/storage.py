@@ -82,6 +82,8 @@ class Disk:
             batch.write()
         except Exception as error:  # whatever LevelDB says, this handle is finished
             self._failure = _text(error)
+            if isinstance(error, plyvel.CorruptionError):  # met while it rewrote a table: starting again does not help
+                raise Corrupt(f"a table is damaged: {self._failure}") from error
             raise DiskFailed(self._failure) from error
 
     def size_bytes(self) -> int:

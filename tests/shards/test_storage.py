@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import plyvel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -183,6 +184,31 @@ def test_a_write_that_does_not_reach_the_disk_raises_DiskFailed(tmp_path: Path) 
     assert disk.get(b"acknowledged") == b"1"
     assert disk.get(b"lost") is None
     disk.close()
+
+
+def test_a_write_that_meets_a_damaged_table_says_so_and_ends_the_handle(tmp_path: Path) -> None:
+    """LevelDB meets damage when it rewrites tables, and tells the next writer. Starting again would not help."""
+
+    class Damaged:
+        def write_batch(self, sync: bool) -> "Damaged":
+            return self
+
+        def put(self, key: bytes, value: bytes) -> None:
+            pass
+
+        delete = put
+
+        def write(self) -> None:
+            raise plyvel.CorruptionError(b"Corruption: block checksum mismatch")
+
+    disk = a_disk(tmp_path / "db")
+    disk._db.close()
+    disk._db = Damaged()
+
+    with pytest.raises(Corrupt, match="a table is damaged: Corruption: block checksum mismatch"):
+        disk.write({b"a": b"1"})
+    with pytest.raises(DiskFailed):
+        disk.write({b"a": b"1"})
 
 
 def test_after_a_failed_write_nothing_more_is_acknowledged_on_this_handle(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ class Seen(msgspec.Struct):
     terms: dict[int, int]  # of its log, by index
     led_term: int = 0
     role: Role = Role.FOLLOWER
-    matches: dict[str, int] = {}
+    matches: dict[str, int] = {}  # what it believed of others while it led
+    lives: dict[str, int] = {}  # and the incarnations of theirs that it knew
 
 
 class Checkers:
@@ -91,8 +92,10 @@ class Checkers:
     def observe(self, host: Host) -> None:
         core, seen = host.raft, self._seen[host.name]
         log = core.log
-        require(core.term >= seen.term, "a term only grows", host.name)
-        require(log.commit >= seen.commit, "the commit index only grows", host.name, seen.commit, log.commit)
+        if core.term != seen.term:
+            require(core.term > seen.term, "a term only grows", host.name)
+        if log.commit != seen.commit:
+            require(log.commit > seen.commit, "the commit index only grows", host.name, seen.commit, log.commit)
         last = (log.last_index, log.last_term)
         if last != seen.last:
             self._log_changed(host, seen, last)
@@ -212,7 +215,16 @@ class Checkers:
             match = peer.match
             if match == seen.matches.get(peer.replica):
                 continue
-            require(match >= seen.matches.get(peer.replica, 0), "a match only grows", host.name, peer.replica)
+            life = host.raft.incarnations.of(peer.replica)
+            if seen.lives.get(peer.replica) != life:
+                seen.lives[peer.replica] = life
+                seen.matches.pop(peer.replica, None)  # who has restarted may be asked anew
+            require(
+                match >= seen.matches.get(peer.replica, 0),
+                "a match only grows while the replica lives",
+                host.name,
+                peer.replica,
+            )
             require(
                 peer.next > match or peer is leader.replication.own, "the next entry is beyond the match", host.name
             )
@@ -252,8 +264,8 @@ class Checkers:
         if isinstance(message, AppendReply) and isinstance(stance, Leader) and message.term < host.raft.term:
             peer = stance.replication.progress.get(message.sender)
             known = self._seen[host.name].matches.get(message.sender, 0)
-            is_same = peer is None or peer.match == known
-            require(is_same, "an answer of another term teaches nothing", host.name, message.sender)
+            is_no_wiser = peer is None or peer.match <= known
+            require(is_no_wiser, "an answer of another term teaches nothing", host.name, message.sender)
 
     def sent(self, host: Host, message: AnyMessage) -> None:
         disk = host.disk

@@ -26,7 +26,8 @@ class Events:
         heappush(self._heap, (max(when_ns, self.now_ns), self._asked, act, args))
 
     def after(self, span_ns: int, act: Callable[..., None], *args: Any) -> None:
-        self.at(self.now_ns + span_ns, act, *args)
+        self._asked += 1
+        heappush(self._heap, (self.now_ns + span_ns, self._asked, act, args))
 
     def run_until(self, until_ns: int) -> None:
         while self._heap and self._heap[0][0] <= until_ns:

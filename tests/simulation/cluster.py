@@ -5,24 +5,22 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import msgspec
-
 from corvo.job import decode_job, decode_queue
 from corvo.lifecycle import State
 from corvo.state import keys
-from shards.raft import EntryKind, Membership, MembershipChange, Options, Refused, Step
-from shards.raft.membership import ChangeKind
+from shards.raft import EntryKind, Membership, Options
 from tests.simulation.checkers import Checkers, require
 from tests.simulation.clock import EPOCH_NS, MS, Events, HostClock, T
 from tests.simulation.disk import Disk
-from tests.simulation.host import Host, Request
+from tests.simulation.door import Request
+from tests.simulation.faults import NAMES, Faults
+from tests.simulation.host import Host
 from tests.simulation.linearizability import NEVER, Op, replay, wgl, witness
-from tests.simulation.network import CLEAR, Network
-from tests.simulation.workload import ASKS, Clients, Line, Plan
+from tests.simulation.network import Network
+from tests.simulation.plan import ASKS, Line, Plan
+from tests.simulation.workload import Clients
 from tests.support.model import ModelJob
 
-NAMES = "abcdefghijk"
-MEMBERS_MAX = 7
 CALM_NS = 40 * T  # a healed group that has not settled by then never will
 
 
@@ -47,14 +45,14 @@ class Cluster:
         self.network = Network(self, self.events, self.dice, plan.weather)
         self.checks = Checkers(self)
         self.clients = Clients(self)
+        self.faults = Faults(self)
         self.founders = Membership(0, tuple(NAMES[: plan.nodes]))
         self.hosts: dict[str, Host] = {}
-        self._at_election: list[Line] = []
         self._is_healed = False
         for name in self.founders.voters:
-            self._add(name, self.founders)
+            self.add(name, self.founders)
 
-    def _add(self, name: str, membership: Membership) -> None:
+    def add(self, name: str, membership: Membership) -> None:
         drift = self.plan.drift_ppm
         rate_ppm = self.dice.randint(-drift, drift)
         clock = HostClock(self.events, rate_ppm, self.dice.randint(-200, 200) * MS)
@@ -91,183 +89,25 @@ class Cluster:
         if line.what in ASKS:
             self.clients.do(line)
         else:
-            getattr(self, f"do_{line.what}")(line)
-
-    def _host(self, line: Line) -> Host:
-        hosts = list(self.hosts.values())
-        return hosts[line.who % len(hosts)]
+            self.faults.do(line)
 
     def leader(self) -> Host | None:
         """The leader of the latest term among those who live."""
         leaders = [host for host in self.hosts.values() if host.is_up and host.raft.is_leader]
         return max(leaders, key=lambda host: host.raft.term, default=None)
 
-    # --- faults
-
-    def do_crash(self, line: Line) -> None:
-        self.crash(self._host(line), line.span_ns)
-
-    def do_crash_leader(self, line: Line) -> None:
-        if (leader := self.leader()) is not None:
-            self.crash(leader, line.span_ns)
-
-    def do_power_cut(self, line: Line) -> None:
-        self.coverage["power cuts"] += 1
-        for number, host in enumerate(list(self.hosts.values())):
-            self.crash(host, line.span_ns * (1 + (line.who + number) % 3) // 3)
-
-    def crash(self, host: Host, span_ns: int) -> None:
-        if host.is_up:
-            host.crash()
-            self.events.after(span_ns, self._restart, host)
-
-    def _restart(self, host: Host) -> None:
-        if not host.is_up:
-            self.say(f"{host.name} restarts")
-            host.start()
-
-    def do_isolate(self, line: Line) -> None:
-        self._isolate(self._host(line), line.span_ns)
-
-    def do_isolate_leader(self, line: Line) -> None:
-        if (leader := self.leader()) is not None:
-            self._isolate(leader, line.span_ns)
-
-    def _isolate(self, host: Host, span_ns: int) -> None:
-        """From the other hosts; clients still reach it, and may be told old things."""
-        pairs = [(host.name, other) for other in self.hosts if other != host.name]
-        self._cut([*pairs, *((other, one) for one, other in pairs)], span_ns)
-
-    def do_cut_one_way(self, line: Line) -> None:
-        names = list(self.hosts)
-        one, other = names[line.who % len(names)], names[line.who // 7 % len(names)]
-        if one == other:
-            self._cut([(one, name) for name in names if name != one], line.span_ns)
-        else:
-            self._cut([(one, other)], line.span_ns)
-
-    def _cut(self, pairs: list[tuple[str, str]], span_ns: int) -> None:
-        self.coverage["partitions"] += 1
-        self.say(f"cut: {', '.join(f'{one}→{other}' for one, other in pairs)}")
-        self.network.cuts.update(pairs)
-        self.events.after(span_ns, self.network.cuts.difference_update, pairs)
-
-    def do_pause(self, line: Line) -> None:
-        host = self._host(line)
-        if host.is_up and not host.is_paused:
-            self.say(f"{host.name} pauses")
-            host.pause(line.span_ns)
-
-    def do_slow_disk(self, line: Line) -> None:
-        host = self._host(line)
-        host.disk_delay_ns = line.span_ns
-        self.say(f"{host.name}'s disk is slow")
-        self.events.after(2 * T, setattr, host, "disk_delay_ns", self.plan.disk_ns)
-
-    def do_slow_apply(self, line: Line) -> None:
-        host = self._host(line)
-        host.apply_delay_ns = line.span_ns
-        self.say(f"{host.name} applies slowly")
-        self.events.after(3 * T, setattr, host, "apply_delay_ns", 0)
-
-    def do_fail_sync(self, line: Line) -> None:
-        host = self._host(line)
-        host.next_sync_fails = True
-        self.events.after(line.span_ns, self._restart, host)
-
-    def do_crash_at_install(self, line: Line) -> None:
-        for host in self.hosts.values():
-            host.crashes_at, host.down_ns = "install", line.span_ns
-
-    def do_crash_at_write(self, line: Line) -> None:
-        host = self._host(line)
-        host.crashes_at, host.down_ns = "write", line.span_ns
-
-    def do_jump_wall(self, line: Line) -> None:
-        self._host(line).clock.wall_skew_ns += line.span_ns - 5 * T
-        self.coverage["clock jumps"] += 1
-
-    def do_stop_at_lease(self, line: Line) -> None:
-        if (leader := self.leader()) is not None:
-            leader.stops_at_lease_ns = line.span_ns
-
-    def do_transfer(self, line: Line) -> None:
-        leader = self.leader()
-        if leader is None or leader.is_paused:
-            return
-        target = self._host(line).name
-        try:
-            leader.raft.transfer(target)
-        except Refused:
-            return
-        self.say(f"{leader.name} is asked to hand over to {target}")
-        self.coverage["transfers"] += 1
-        leader.wake()
-
-    # --- members
-
-    def do_add_learner(self, line: Line) -> None:
-        if len(self.hosts) < MEMBERS_MAX:
-            name = NAMES[len(self.hosts)]  # never one that was used before
-            self._change(ChangeKind.ADD_LEARNER, name)
-
-    def do_promote(self, line: Line) -> None:
-        leader = self.leader()
-        if leader is not None and (learners := leader.raft.membership.learners):
-            self._change(ChangeKind.PROMOTE, learners[line.who % len(learners)])
-
-    def do_remove(self, line: Line) -> None:
-        leader = self.leader()
-        if leader is not None and len(leader.raft.membership.voters) > 2:
-            members = leader.raft.membership.members()
-            self._change(ChangeKind.REMOVE, members[line.who % len(members)])
-
-    def do_demote(self, line: Line) -> None:
-        leader = self.leader()
-        if leader is not None and len(leader.raft.membership.voters) > 2:
-            voters = leader.raft.membership.voters
-            self._change(ChangeKind.ADD_LEARNER, voters[line.who % len(voters)])
-
-    def _change(self, kind: ChangeKind, replica: str) -> None:
-        leader = self.leader()
-        if leader is None or leader.is_paused:
-            return
-        change = MembershipChange((Step(kind, replica),))
-        try:
-            leader.raft.propose_membership(change, leader.raft.membership.config_id)
-        except Refused:
-            return
-        self.say(f"{leader.name} begins to {kind.name.lower()} {replica}")
-        if replica not in self.hosts:
-            self._add(replica, Membership())
-        self.checks.change_accepted(leader, change)
-        self.checks.observe(leader)
-        leader.wake()
-
-    def do_rush_in(self, line: Line) -> None:
-        """An operator with no patience: the newcomer shall vote at once."""
-        self.do_add_learner(line)
-        for number in range(10):
-            self.events.after(line.span_ns * number // 10, self.do_promote, line)
-
-    def do_change_at_election(self, line: Line) -> None:
-        self._at_election.append(line)
-
     def elected(self, host: Host) -> None:
-        """What waited for a new leader reaches it before it has committed anything."""
         self._audit(host)
-        waiting, self._at_election = self._at_election, []
-        for line in waiting:
-            what = ("add_learner", "remove", "promote")[line.who % 3]
-            self.events.after(line.span_ns % (20 * MS), self._do, msgspec.structs.replace(line, what=what))
+        self.faults.elected(host)
 
     # --- audits: reads that no client waits for, where they are most likely to be wrong
 
     def _audit_old_leaders(self) -> None:
         """Who still leads an old term is asked again and again."""
-        latest = max(host.raft.term for host in self.hosts.values())
-        for host in self.hosts.values():
-            if host.is_up and host.raft.is_leader and host.raft.term < latest:
+        leaders = [host for host in self.hosts.values() if host.is_up and host.raft.is_leader]
+        latest = max(host.raft.term for host in self.hosts.values()) if leaders else 0
+        for host in leaders:
+            if host.raft.term < latest:
                 self._audit(host)
         if not self._is_healed:
             self.events.after(30 * MS, self._audit_old_leaders)
@@ -281,17 +121,7 @@ class Cluster:
     def heal(self) -> None:
         self.say("all is healed")
         self._is_healed = True
-        self.network.weather = CLEAR
-        self.network.cuts.clear()
-        for host in self.hosts.values():
-            host.disk_delay_ns, host.apply_delay_ns = 3 * MS, 0
-            self._at_election.clear()
-            host.crashes_at = ""
-            host.stops_at_lease_ns, host.next_sync_fails = 0, False
-            self._restart(host)
-            if host.is_paused:
-                host.is_paused = False
-                host.wake()
+        self.faults.heal()
 
     def _settle(self) -> None:
         until_ns = self.events.now_ns + CALM_NS

@@ -12,37 +12,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from corvo.engine import apply_entry
-from corvo.ops.operation import Operation
 from corvo.state.tables import Tables
-from corvo.wire import Entry as Payload
-from corvo.wire import encode as encode_wire
 from corvo.wire import operations_of
-from shards import raft
-from shards.raft import AnyMessage, Entry, EntryKind, InstallSnapshot, LeaseRead, Persist, Raft, Ready
-from shards.upkeep import next_upkeep_ns, upkeep_due
+from shards.raft import AnyMessage, Entry, EntryKind, InstallSnapshot, Persist, Raft
 from tests.simulation.clock import MS, HostClock
 from tests.simulation.disk import Disk, State, StateMap, Write
+from tests.simulation.door import Door, Request
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Cluster
 
 FLUSH_AFTER_NS = 50 * MS
-KEPT_ENTRIES = 4  # so few that snapshots really happen
-COMPACT_FROM = 10
-LAST_PLACE = 1 << 30  # a read comes after all operations of the entry that it saw
-
-
-class Request(msgspec.Struct, frozen=True):
-    """A client's call as it arrives: an operation, or the id of a job to look at."""
-
-    client: str
-    number: int
-    ask: Operation | str
-
-
-class Read(msgspec.Struct, eq=False):
-    request: Request
-    least: int  # the highest index that was committed anywhere when the read began
+WAKE_NS = 6 * MS  # within which a process that something arrives for has its turn
+COMPACT_FROM = 6  # entries more than are kept
 
 
 class Host:
@@ -59,6 +41,7 @@ class Host:
         self.disk_delay_ns = cluster.plan.disk_ns  # a sync takes up to this long
         self.apply_delay_ns = 0  # 0: at once
         self.stops_at_lease_ns = 0  # the next lease read finds the process stopped for this long, half-way
+        self.stops_in_turn_ns = 0  # so does the next turn as leader, after it has looked at the clock
         self.next_sync_fails = False
         self.crashes_at = ""  # the next "write" or "install" is cut short by a crash
         self.down_ns = 0  # and this long it stays down
@@ -70,18 +53,16 @@ class Host:
         self.is_up, self.is_paused = True, False
         self.inbox: list[tuple[AnyMessage, State | None]] = []
         self.finished: list[Write] = []
-        self.requests: list[Request] = []
+        self.door = Door(self)
         self.reports: list[tuple[str, bool]] = []
         self.committed: deque[Entry] = deque()
         self.staged: dict[tuple[int, int], State] = {}
-        self.stalled_leases: list[LeaseRead] = []
-        self.proposed: dict[int, tuple[int, list[Request]]] = {}
         self.unwritten: dict[bytes, bytes | None] = {}
         self._compact_to = 0
         self._flush_at_ns = 0
-        self._upkeep: tuple[int, int] = (0, 0)  # index and term of the latest upkeep proposed
         self._last_sync_ns = 0
         self._applies_later = False
+        self._is_in_turn = False
         self.end_before_requests = (0, 0)
         self.live = StateMap.holding(self.disk.state.content())
         self.tables = Tables(self.live)
@@ -105,6 +86,12 @@ class Host:
         self.cluster.coverage["lost writes"] += lost
         self.cluster.say(f"{self.name} crashes, {lost} writes lost")
 
+    def heal(self) -> None:
+        self.disk_delay_ns, self.apply_delay_ns = 3 * MS, 0
+        self.crashes_at = ""
+        self.stops_at_lease_ns = self.stops_in_turn_ns = 0
+        self.next_sync_fails = False
+
     def pause(self, span_ns: int) -> None:
         self.is_paused = True
         self.cluster.coverage["pauses"] += 1
@@ -119,12 +106,12 @@ class Host:
 
     def receive(self, message: AnyMessage, state: State | None) -> None:
         self.inbox.append((message, state))
-        self.wake(self.cluster.dice.randrange(MS))
+        self.wake(self.cluster.dice.randrange(WAKE_NS))
 
     def request(self, request: Request) -> None:
         if self.is_up:
-            self.requests.append(request)
-            self.wake(self.cluster.dice.randrange(2 * MS))
+            self.door.requests.append(request)
+            self.wake(self.cluster.dice.randrange(WAKE_NS))
 
     def wake(self, span_ns: int = 0) -> None:
         now_ns = self.cluster.events.now_ns
@@ -140,9 +127,23 @@ class Host:
     # --- the turn
 
     def turn(self) -> None:
+        if not self._is_in_turn:
+            self._take_in()
+            if self.stops_in_turn_ns and self.raft.is_leader:
+                self._stop_in_turn()
+                return
+        self._is_in_turn = False
+        self.end_before_requests = (self.raft.log.last_index, self.raft.log.last_term)
+        self.door.take_requests()
+        self._serve()
+        if self.is_up and not self.is_paused:
+            self._maybe_compact()
+            self._maybe_flush()
+            self._sleep()
+
+    def _take_in(self) -> None:
         core, local_ns = self.raft, self.clock.local_ns()
-        self._serve_leases(self.stalled_leases)
-        self.stalled_leases = []
+        self.door.serve_stalled_leases()
         finished, self.finished = self.finished, []
         for write in finished:
             self._written(write)
@@ -150,19 +151,19 @@ class Host:
         for message, state in inbox:
             self._step(message, state, local_ns)
         core.tick(local_ns)
-        self._observe()
+        self.observe()
         for peer, is_ok in self.reports:
             core.report_snapshot(peer, is_ok)
         self.reports.clear()
-        self.end_before_requests = (core.log.last_index, core.log.last_term)
-        self._take_requests()
-        self._serve()
-        if self.is_up and not self.is_paused:
-            self._maybe_compact()
-            self._maybe_flush()
-            self._sleep()
 
-    def _observe(self) -> None:
+    def _stop_in_turn(self) -> None:
+        """The core believes in the time of its tick; requests that come meanwhile are served by that time."""
+        span_ns, self.stops_in_turn_ns = self.stops_in_turn_ns, 0
+        self._is_in_turn = True
+        self.cluster.say(f"{self.name} is stopped in the middle of a turn")
+        self.pause(span_ns)
+
+    def observe(self) -> None:
         self.cluster.checks.observe(self)
 
     def _step(self, message: AnyMessage, state: State | None, local_ns: int) -> None:
@@ -174,14 +175,14 @@ class Host:
         dropped = core.dropped_count
         core.step(message, local_ns)
         self.cluster.checks.arrived(self, message, core.dropped_count > dropped)
-        self._observe()
+        self.observe()
 
     def _written(self, write: Write) -> None:
         for message in write.send_after:
             self._send(message)
         if write.persist is not None:
             self.raft.persisted(write.persist.token)
-            self._observe()
+            self.observe()
 
     def _send(self, message: AnyMessage) -> None:
         state: State | None = None
@@ -206,7 +207,7 @@ class Host:
             if ready.persist is not None:
                 self._hand_to_disk(ready.persist, ready.send_after)
             self.committed.extend(ready.apply)
-            self._serve_reads(ready)
+            self.door.serve_reads(ready)
             if self.apply_delay_ns:
                 self._apply_later()
             else:
@@ -260,7 +261,7 @@ class Host:
         if is_due and not write.is_empty:
             self.crashes_at = ""
             span_ns = self.cluster.dice.randrange(max(self._last_sync_ns - events.now_ns, 1))
-            events.after(span_ns, self.cluster.crash, self, self.down_ns)
+            events.after(span_ns, self.cluster.faults.crash, self, self.down_ns)
 
     def _sync(self, life: int) -> None:
         if life != self.disk.life:
@@ -272,7 +273,7 @@ class Host:
         write, gone = self.disk.sync_next()
         self.cluster.checks.disk_changed(self, gone)
         self.finished.append(write)
-        self.wake()
+        self.wake(self.cluster.dice.randrange(WAKE_NS))
 
     def sync_failed(self) -> None:
         """Nobody knows what is on the disk now: the process ends, and reads it anew."""
@@ -282,9 +283,10 @@ class Host:
 
     def _maybe_compact(self) -> None:
         applied, first = self.disk.applied_index, self.raft.log.first_index
-        if applied - first < COMPACT_FROM:
+        kept = self.cluster.plan.kept_entries
+        if applied - first < (1 if self.cluster.plan.is_about_snapshots else kept + COMPACT_FROM):
             return
-        to = min(self.raft.compactable_index(), applied - KEPT_ENTRIES) + 1
+        to = min(self.raft.compactable_index(), applied - kept) + 1
         if to > first and to - 1 >= self.disk.snapshot_index:
             self.raft.compacted(to)
             self._compact_to = to
@@ -313,12 +315,8 @@ class Host:
             results = self.apply_one(entry)
             self.cluster.checks.applied(self, entry)
             self.raft.applied(entry.index, self.tables.applied.hash)
-            self._observe()
-            term, requests = self.proposed.pop(entry.index, (0, []))
-            if term == entry.term and requests:
-                start = len(results) - len(requests)
-                for place, request in enumerate(requests, start):
-                    self._reply(request, ("done", results[place], entry.index, place))
+            self.observe()
+            self.door.answer(entry, results)
 
     def apply_one(self, entry: Entry) -> list[Any]:
         if entry.kind != EntryKind.NORMAL:
@@ -327,87 +325,6 @@ class Host:
         now, operations = operations_of(entry.payload)
         results, _ = apply_entry(self.tables, entry.index, entry.term, now, operations)
         return results
-
-    # --- clients
-
-    def _reply(self, request: Request, answer: tuple[Any, ...]) -> None:
-        clients = self.cluster.clients
-        self.cluster.network.carry(self.name, request.client, clients.answered, request, self.name, answer)
-
-    def _take_requests(self) -> None:
-        requests, self.requests = self.requests, []
-        operations = [request for request in requests if not isinstance(request.ask, str)]
-        reads = [request for request in requests if isinstance(request.ask, str)]
-        wall_ns = self.clock.wall_ns()
-        due: list[Operation] = []
-        if self.raft.is_leader:
-            index, term = self._upkeep
-            if index <= self.tables.applied.index or term != self.raft.term:
-                due = upkeep_due(self.tables, wall_ns)
-            if operations or due:
-                self._propose(wall_ns, due, operations)
-        else:
-            for request in operations:
-                self._reply(request, ("elsewhere", self.raft.leader_id))
-        for request in reads:
-            self._read(Read(request, self.cluster.checks.commit_index))
-
-    def _propose(self, wall_ns: int, due: list[Operation], requests: list[Request]) -> None:
-        asks = [*due, *(request.ask for request in requests)]
-        payload = encode_wire(Payload(wall_ns, [encode_wire(ask) for ask in asks]))
-        try:
-            ((index, term),) = self.raft.propose([payload])
-        except raft.Refused:
-            for request in requests:
-                self._reply(request, ("elsewhere", None))
-            return
-        self.cluster.checks.proposed_at[(index, term)] = self.cluster.events.count
-        self.proposed[index] = (term, requests)
-        if due:
-            self._upkeep = (index, term)
-        self._observe()
-
-    def _read(self, read: Read) -> None:
-        try:
-            self.raft.read_index(read)
-        except raft.Refused:
-            self._reply(read.request, ("elsewhere", self.raft.leader_id))
-
-    def _serve_reads(self, ready: Ready) -> None:
-        for context, index in ready.reads:
-            assert isinstance(context, Read)
-            self.cluster.coverage["reads"] += 1
-            self._answer_read(context, index)
-        for context in ready.reads_refused:
-            assert isinstance(context, Read)
-            self._reply(context.request, ("elsewhere", self.raft.leader_id))
-        if ready.lease_reads and self.stops_at_lease_ns:
-            span_ns, self.stops_at_lease_ns = self.stops_at_lease_ns, 0
-            self.stalled_leases = list(ready.lease_reads)
-            self.cluster.say(f"{self.name} is stopped in the middle of a lease read")
-            self.pause(span_ns)
-        else:
-            self._serve_leases(ready.lease_reads)
-
-    def _serve_leases(self, leases: list[LeaseRead]) -> None:
-        for lease in leases:
-            assert isinstance(lease.context, Read)
-            if self.is_lease_over(lease):
-                self._read(lease.context)
-            else:
-                self.cluster.coverage["lease reads"] += 1
-                self._answer_read(lease.context, lease.index)
-
-    def is_lease_over(self, lease: LeaseRead) -> bool:
-        """Asked after reading."""
-        return self.clock.local_ns() >= lease.until_ns
-
-    def _answer_read(self, read: Read, index: int) -> None:
-        self.cluster.checks.read(self, read.least, index)
-        assert isinstance(read.request.ask, str)
-        job = self.tables.find_job(read.request.ask)
-        seen = ("absent", 0) if job is None else (job.state.name.lower(), job.lease_token)
-        self._reply(read.request, ("done", seen, self.tables.applied.index, LAST_PLACE))
 
     # --- sleeping
 
@@ -419,7 +336,6 @@ class Host:
             until_ns = min(until_ns, clock.true_ns(deadline))
         if self._flush_at_ns:
             until_ns = min(until_ns, self._flush_at_ns)
-        if self.raft.is_leader and self._upkeep[0] <= self.tables.applied.index:
-            wall_ns = clock.wall_ns()
-            until_ns = min(until_ns, events.now_ns + max(next_upkeep_ns(self.tables, wall_ns) - wall_ns, MS))
+        if (upkeep_ns := self.door.next_upkeep_ns()) is not None:
+            until_ns = min(until_ns, events.now_ns + upkeep_ns)
         self.wake(max(until_ns - events.now_ns, 1))

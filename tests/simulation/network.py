@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from shards.raft import AnyMessage, InstallSnapshot, decode, encode
+from shards.raft.messages import Append
 from tests.simulation.clock import MS, Events, T
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Cluster
 
 State = dict[bytes, bytes]
+Way = tuple[str, str]  # sender, receiver
 
 
 class Weather(msgspec.Struct, frozen=True):
@@ -42,10 +44,18 @@ class Network:
         self._events = events
         self._dice = dice
         self.weather = weather
-        self.cuts: set[tuple[str, str]] = set()  # (sender, receiver); asked for membership only
+        self.cuts: set[Way] = set()  # asked for membership only
+        self.chokes: dict[Way, int] = {}  # since when messages on this way take longer and longer
+        self.held: dict[Way, list[bytes]] = {}  # entries that are stuck; heartbeats have a lane of their own
 
     def send(self, message: AnyMessage, state: State | None = None) -> None:
-        frame = encode(message)
+        frame, way = encode(message), (message.sender, message.receiver)
+        if way in self.held:
+            if isinstance(message, Append) and message.entries:
+                self.held[way].append(frame)
+                return
+            if isinstance(message, InstallSnapshot):
+                self.release(way)
         weather, dice, seen = self.weather, self._dice, self._cluster.coverage
         copies = 1
         if weather.repeat and dice.random() < weather.repeat:
@@ -53,25 +63,40 @@ class Network:
             seen["messages repeated"] += 1
         for _ in range(copies):
             is_broken = state is not None and dice.random() < weather.stream_loss
-            if is_broken or self._is_lost(message.sender, message.receiver):
+            if is_broken or self._is_lost(way):
                 seen["messages lost"] += 1
                 if isinstance(message, InstallSnapshot):
-                    self._events.after(self._delay_ns(), self._report, message, False)
+                    self._events.after(self._delay_ns(way), self._report, message, False)
                 continue
-            delay_ns = self._delay_ns() + (dice.randrange(weather.stream_ns) if state is not None else 0)
+            delay_ns = self._delay_ns(way) + (dice.randrange(weather.stream_ns) if state is not None else 0)
             self._events.after(delay_ns, self._arrive, message.receiver, frame, state, 0)
 
     def carry(self, one: str, other: str, act: object, *args: object) -> None:
         """A call between a client and a host, or its answer: lost and delayed, not repeated."""
-        if not self._is_lost(one, other):
-            self._events.after(self._delay_ns(), act, *args)  # type: ignore[arg-type]
+        if not self._is_lost((one, other)):
+            self._events.after(self._delay_ns((one, other)), act, *args)  # type: ignore[arg-type]
 
-    def _is_lost(self, sender: str, receiver: str) -> bool:
+    def release(self, way: Way) -> None:
+        """What was held arrives now, in its order."""
+        for number, frame in enumerate(self.held.pop(way, [])):
+            self._cluster.coverage["appends held"] += 1
+            self._events.after((1 + number) * MS, self._arrive, way[1], frame, None, 0)
+
+    def heal(self) -> None:
+        self.weather = CLEAR
+        self.cuts.clear()
+        self.chokes.clear()
+        for way in list(self.held):
+            self.release(way)
+
+    def _is_lost(self, way: Way) -> bool:
         loss = self.weather.loss
-        return (sender, receiver) in self.cuts or (loss > 0 and self._dice.random() < loss)
+        return way in self.cuts or (loss > 0 and self._dice.random() < loss)
 
-    def _delay_ns(self) -> int:
+    def _delay_ns(self, way: Way) -> int:
         weather, dice = self.weather, self._dice
+        if way in self.chokes:
+            return 1 + (self._events.now_ns - self.chokes[way]) * 7 // 10
         if weather.slow and dice.random() < weather.slow:
             return dice.randrange(3 * T)
         return 1 + dice.randrange(weather.delay_ns)
@@ -90,7 +115,7 @@ class Network:
             return
         host.receive(message, state)
         if isinstance(message, InstallSnapshot):
-            self._events.after(self._delay_ns(), self._report, message, True)
+            self._events.after(self._delay_ns((receiver, message.sender)), self._report, message, True)
 
     def _report(self, message: InstallSnapshot, is_ok: bool) -> None:
         """The sender learns how its stream ended, or it does not."""

@@ -17,7 +17,7 @@ import msgspec
 
 from tests.simulation.cluster import Cluster
 from tests.simulation.network import CLEAR
-from tests.simulation.workload import Line, Plan, make_plan
+from tests.simulation.plan import Line, Plan, make_plan
 
 TOLD = (
     "events",
@@ -27,15 +27,20 @@ TOLD = (
     "crashes",
     "lost writes",
     "partitions",
-    "pauses",
     "transfers ordered",
+    "pauses",
+    "client retries",
+    "requests repeated",
     "claims",
     "acks",
+    "acks refused",
     "expires",
-    "retries",
     "reads",
     "lease reads",
 )
+
+
+RUNS_TO_SHRINK = 400
 
 
 class Outcome(msgspec.Struct):
@@ -85,15 +90,15 @@ def smaller(plan: Plan) -> Iterator[Plan]:
         size //= 2
 
 
-def shrink(plan: Plan, seconds: float = 20.0) -> Plan:
-    """The smallest plan found in time that still fails, in whatever way."""
-    until = time.monotonic() + seconds
+def shrink(plan: Plan, runs_max: int = RUNS_TO_SHRINK) -> Plan:
+    """The smallest plan found in so many runs that still fails, in whatever way."""
     is_smaller = True
-    while is_smaller and time.monotonic() < until:
+    while is_smaller:
         is_smaller = False
         for candidate in smaller(plan):
-            if time.monotonic() >= until:
+            if runs_max == 0:
                 break
+            runs_max -= 1
             failure, _ = run_plan(candidate)
             if failure is not None:
                 plan, is_smaller = candidate, True
@@ -101,12 +106,12 @@ def shrink(plan: Plan, seconds: float = 20.0) -> Plan:
     return plan
 
 
-def report(plan: Plan, seconds: float = 20.0) -> str:
+def report(plan: Plan, runs_max: int = RUNS_TO_SHRINK) -> str:
     """What failed, the shrunk plan, its trace, and how to see it again."""
     first, _ = run_plan(plan)
     if first is None:
         return f"seed {plan.seed} does not fail"
-    small = shrink(plan, seconds)
+    small = shrink(plan, runs_max)
     cluster = Cluster(small, is_traced=True)
     failure = _failure(cluster)
     lines = [
@@ -127,6 +132,11 @@ def told(coverage: Counter[str]) -> str:
     return ", ".join(f"{coverage[name]} {name}" for name in TOLD)
 
 
+def summary(count: int, first: int, failed: int, started: float, coverage: Counter[str]) -> str:
+    seconds = time.monotonic() - started
+    return f"{count} seeds from {first} in {seconds:.0f} s, {failed} failed: {told(coverage)}"
+
+
 def run_many(first: int, count: int, jobs: int) -> int:
     coverage: Counter[str] = Counter()
     failed: list[Outcome] = []
@@ -140,8 +150,8 @@ def run_many(first: int, count: int, jobs: int) -> int:
                 failed.append(outcome)
                 print(f"seed {outcome.seed}: {outcome.failure[:300]}", flush=True)
             if number % 1000 == 0:
-                print(f"{number} seeds, {len(failed)} failed, {time.monotonic() - started:.0f} s", flush=True)
-    print(f"{count} seeds from {first} in {time.monotonic() - started:.0f} s: {told(coverage)}")
+                print(summary(number, first, len(failed), started, coverage), flush=True)
+    print(summary(count, first, len(failed), started, coverage))
     rest = sorted(set(coverage) - set(TOLD))
     print("also: " + ", ".join(f"{coverage[name]} {name}" for name in rest))
     if failed:

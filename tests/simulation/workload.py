@@ -1,12 +1,10 @@
-"""What a seed asks for: the clients and their calls, and the faults, written down before anything runs.
+"""Producers and workers: they ask one thing at a time, repeat it until it is answered, and sometimes even then.
 
-A plan is a list of lines in the order of time. Dropping any of them leaves a plan, which is how a failing seed is
-shrunk. Hosts are named by numbers that are resolved when the line's moment has come.
+What they ask is for the lines of a plan to say; only what they claimed they settle by themselves, as workers do.
 """
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,9 +17,9 @@ from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.ops.operation import Operation
 from corvo.retry import Backoff
 from tests.simulation.clock import MS, T
-from tests.simulation.host import Request
+from tests.simulation.door import Request
 from tests.simulation.linearizability import Answer, Op
-from tests.simulation.network import Weather
+from tests.simulation.plan import Line
 from tests.support.builders import ack, enqueue, fail, fetch, heartbeat, job_id, new_job
 
 if TYPE_CHECKING:
@@ -29,88 +27,9 @@ if TYPE_CHECKING:
 
 QUEUES = ("mail", "video")
 TRIES_MAX = 14
-CLIENTS = 5
-
-
-class Line(msgspec.Struct, frozen=True):
-    """One thing that is done to the cluster."""
-
-    at_ns: int
-    what: str  # a method of Cluster or Clients: do_{what}
-    who: int = 0
-    span_ns: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.at_ns // MS:>6} ms  {self.what} {self.who} {self.span_ns // MS or ''}".rstrip()
-
-
-class Plan(msgspec.Struct, frozen=True):
-    seed: int
-    nodes: int
-    weather: Weather
-    lease_reads: bool
-    drift_ppm: int
-    disk_ns: int  # a sync takes up to this long on a good day
-    snapshot_timeout_ns: int
-    lines: tuple[Line, ...]
-
-
-ASKS = ("enqueue", "fetch", "ack", "fail", "beat", "read")
-ASK_WEIGHTS = (22, 26, 34, 8, 4, 36)
-# What can go wrong, how often in comparison, and for how long.
-FAULTS: dict[str, tuple[int, int]] = {
-    "crash": (10, 3 * T),
-    "crash_leader": (8, 3 * T),
-    "power_cut": (2, T),
-    "isolate": (5, 4 * T),
-    "isolate_leader": (6, 4 * T),
-    "cut_one_way": (5, 4 * T),
-    "pause": (5, 3 * T),
-    "slow_disk": (7, 3 * T),
-    "slow_apply": (4, 2 * T),
-    "fail_sync": (2, T),
-    "jump_wall": (2, 10 * T),
-    "stop_at_lease": (3, 3 * T),
-    "transfer": (7, T),
-    "add_learner": (4, T),
-    "promote": (7, T),
-    "remove": (3, T),
-    "demote": (1, T),
-    "rush_in": (3, T),
-    "change_at_election": (3, T),
-    "crash_at_install": (3, 2 * T),
-    "crash_at_write": (4, 2 * T),
-}
-
-
-def make_plan(seed: int) -> Plan:
-    dice = random.Random(seed)
-    storm_ns = dice.choice([8, 12, 12, 16]) * T
-    weather = Weather(
-        loss=dice.choice([0.0, 0.0, 0.02, 0.1, 0.2]),
-        repeat=dice.choice([0.0, 0.05, 0.15]),
-        slow=dice.choice([0.0, 0.0, 0.03, 0.1]),
-        delay_ns=dice.choice([2, 10, 40]) * MS,
-        keep=dice.choice([0.0, 0.5, 0.9]),
-        stream_loss=dice.choice([0.0, 0.3, 0.7]),
-        stream_ns=dice.choice([20 * MS, T // 2, 2 * T]),
-    )
-    # Not every seed has every fault: what is rare beside others must have seeds of its own.
-    kinds = [kind for kind in FAULTS if dice.random() < 0.6]
-    weights = [FAULTS[kind][0] for kind in kinds]
-    lines = []
-    for _ in range(dice.choice([10, 20, 30]) if kinds else 0):
-        kind = dice.choices(kinds, weights)[0]
-        at_ns, longest_ns = dice.randrange(T, storm_ns), FAULTS[kind][1]
-        lines.append(Line(at_ns, kind, dice.randrange(60), dice.randrange(longest_ns // 20, longest_ns)))
-    for _ in range(dice.choice([40, 80, 120])):
-        kind = dice.choices(ASKS, ASK_WEIGHTS)[0]
-        lines.append(Line(dice.randrange(T, storm_ns), kind, dice.randrange(60), dice.randrange(3 * T)))
-    lines.sort(key=lambda line: line.at_ns)
-    nodes = dice.choice([3, 3, 5])
-    drift_ppm, disk_ns = dice.choice([0, 10_000, 25_000]), dice.choice([2, 20, 100]) * MS
-    snapshot_timeout_ns = dice.choice([T, 3 * T])
-    return Plan(seed, nodes, weather, dice.random() < 0.6, drift_ppm, disk_ns, snapshot_timeout_ns, tuple(lines))
+CLIENTS = 7
+SETTLED = 0.8  # share of claims that their worker settles; the others wait for a line of the plan, or expire
+REPEATED = 0.2  # share of answered requests that are sent once more
 
 
 class Task(msgspec.Struct):
@@ -120,8 +39,13 @@ class Task(msgspec.Struct):
     ask: Operation | str
     number: int
     call: int
+    first: Task | None = None  # the one that this repeats, though it was answered
     tries: int = 0
     is_over: bool = False
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.first is not None
 
 
 class Client(msgspec.Struct):
@@ -144,6 +68,7 @@ class Clients:
         self.tasks: list[Task] = []
         self.enqueued: dict[str, int] = {}  # job → when its enqueueing was acknowledged
         self.acked: dict[str, int] = {}
+        self._claims: set[tuple[str, int]] = set()
 
     @property
     def is_busy(self) -> bool:
@@ -152,32 +77,55 @@ class Clients:
     # --- asking
 
     def do(self, line: Line) -> None:
-        client = self._clients[line.who % CLIENTS]
-        if client.task is not None:
-            return
-        self._count += 1
-        ask = self._ask(client, line)
-        if ask is None:
-            return
-        events = self._cluster.events
-        client.task = Task(client, ask, self._count, events.count)
+        client = self._idle(line)
+        if client is not None:
+            self._count += 1
+            ask = self._ask(client, line)
+            if ask is not None:
+                if line.what == "read":
+                    client.target = self._reads_where(line)
+                self._begin(client, ask, self._count)
+
+    def _idle(self, line: Line) -> Client | None:
+        """Who has time; to settle a job, somebody who holds one."""
+        first = line.who % CLIENTS
+        idle = [client for client in self._clients[first:] + self._clients[:first] if client.task is None]
+        holders = [client for client in idle if client.held] if line.what in ("ack", "fail", "beat") else []
+        return (holders or idle or [None])[0]
+
+    def _begin(self, client: Client, ask: Operation | str, number: int, first: Task | None = None) -> None:
+        client.task = Task(client, ask, number, self._cluster.events.count, first)
         self.tasks.append(client.task)
-        if line.what == "read":
-            client.target = self._reads_where(line)
         self._cluster.coverage["calls"] += 1
         self._try(client.task)
+
+    def _settle(self, client: Client, claim: tuple[str, int]) -> None:
+        """The worker has done its work."""
+        if claim not in client.held:
+            return
+        if client.task is not None:
+            self._cluster.events.after(200 * MS, self._settle, client, claim)
+            return
+        client.held.remove(claim)
+        self._count += 1
+        self._begin(client, ack(claim[0], ask=self._count, token=claim[1], result=b"%d" % self._count), self._count)
+
+    def _repeat(self, task: Task) -> None:
+        """The same request under the same id, though it was answered: its sender has forgotten, as after a crash."""
+        if task.client.task is None:
+            self._count += 1
+            self._cluster.coverage["requests repeated"] += 1
+            self._begin(task.client, self.repeated(task), self._count, first=task)
 
     def _ask(self, client: Client, line: Line) -> Operation | str | None:
         number, span_ms = self._count, line.span_ns // MS
         if line.what == "enqueue":
             return self._enqueue(number, line)
-        if line.what == "fetch":
-            queues = QUEUES if line.who % 3 else QUEUES[:1]
-            return fetch(*queues, worker=client.name, claim=number, count=1 + line.who % 2, lease_ms=500 + span_ms)
         if line.what == "read":
             return self.jobs[line.span_ns % len(self.jobs)] if self.jobs else None
-        if not client.held:
-            return None
+        if line.what == "fetch" or not client.held:
+            queues = QUEUES if line.who % 3 else QUEUES[:1]
+            return fetch(*queues, worker=client.name, claim=number, count=1 + line.who % 3, lease_ms=500 + 2 * span_ms)
         job, token = client.held[line.span_ns % len(client.held)]
         if line.what == "beat":
             return heartbeat(job, token=token)
@@ -219,14 +167,13 @@ class Clients:
             cluster.coverage["outcomes unknown"] += 1
             return
         if task.tries:
-            cluster.coverage["retries"] += 1
             task.ask = self.repeated(task)
         task.tries += 1
         hosts = list(cluster.hosts)
         name = hosts[client.target % len(hosts)]
         request = Request(client.name, task.number, task.ask)
         cluster.network.carry(client.name, name, cluster.hosts[name].request, request)
-        cluster.events.after(cluster.dice.randrange(T // 2, 2 * T), self._timed_out, task, task.tries)
+        cluster.events.after(cluster.dice.randrange(T // 2, 3 * T), self._timed_out, task, task.tries)
 
     def repeated(self, task: Task) -> Operation | str:
         """The same request once more, as a gateway sends it."""
@@ -236,6 +183,7 @@ class Clients:
 
     def _timed_out(self, task: Task, tries: int) -> None:
         if task.tries == tries and not task.is_over:
+            self._cluster.coverage["client retries"] += 1
             task.client.target += 1
             self._try(task)
 
@@ -248,14 +196,19 @@ class Clients:
             return  # too late
         if answer[0] == "elsewhere":
             hosts = list(self._cluster.hosts)
-            client.target = hosts.index(answer[1]) if answer[1] in hosts else client.target + 1
-            self._cluster.events.after(100 * MS, self._again, task, task.tries)
+            is_known = answer[1] in hosts
+            client.target = hosts.index(answer[1]) if is_known else client.target + 1
+            self._cluster.coverage["redirects"] += 1
+            self._cluster.events.after((50 if is_known else 500) * MS, self._again, task, task.tries)
             return
         _, result, index, place = answer
         task.is_over, client.task = True, None
         end = self._cluster.events.count
         self.answers.append(Answer(task.ask, task.call, end, result, (index, place)))
         self._learn(client, task, result, end)
+        dice = self._cluster.dice
+        if not isinstance(task.ask, str | Fail) and not task.is_repeat and dice.random() < REPEATED:
+            self._cluster.events.after(dice.randrange(T), self._repeat, task)
 
     def _again(self, task: Task, tries: int) -> None:
         if task.tries == tries:
@@ -265,16 +218,25 @@ class Clients:
         ask, seen = task.ask, self._cluster.coverage
         if isinstance(ask, Enqueue):
             self.enqueued[ask.jobs[0].id] = end
-            seen["jobs enqueued"] += 1
+            seen["jobs enqueued"] += not task.is_repeat
         elif isinstance(ask, Fetch):
-            client.held.extend((item.job_id, item.lease_token) for item in result)
-            seen["claims"] += len(result)
+            for item in result:
+                self._learn_claim(client, (item.job_id, item.lease_token))
         elif isinstance(ask, Ack):
             if result[0] is None:
                 self.acked[ask.items[0].job_id] = end
-                seen["acks"] += 1
+                seen["acks"] += not task.is_repeat
             else:
                 seen["acks refused"] += 1
+
+    def _learn_claim(self, client: Client, claim: tuple[str, int]) -> None:
+        if claim in self._claims:
+            return  # a repeated fetch finds what it claimed
+        self._claims.add(claim)
+        client.held.append(claim)
+        self._cluster.coverage["claims"] += 1
+        if self._cluster.dice.random() < SETTLED:
+            self._cluster.events.after(self._cluster.dice.randrange(T), self._settle, client, claim)
 
     # --- the history, job by job
 
@@ -282,13 +244,17 @@ class Clients:
         """What clients asked and were told, without what the machine did by itself."""
         ended = {(answer.call, id(answer.ask)): answer for answer in self.answers}
         ops: list[Op] = []
+        claims: set[tuple[str, int]] = set()
         for task in self.tasks:
-            answer = ended.get((task.call, id(task.ask)))
-            ops.extend(_ops_of(task, answer))
+            for op in ops_of(task, ended.get((task.call, id(task.ask)))):
+                if op.kind != "claim" or (op.job, op.token) not in claims:
+                    ops.append(op)
+                if op.kind == "claim":
+                    claims.add((op.job, op.token))
         return ops
 
 
-def _ops_of(task: Task, answer: Answer | None) -> list[Op]:
+def ops_of(task: Task, answer: Answer | None) -> list[Op]:
     ask, name = task.ask, task.client.name
     times: dict[str, Any] = {"call": task.call, "client": name}
     result: Any = None
@@ -299,6 +265,8 @@ def _ops_of(task: Task, answer: Answer | None) -> list[Op]:
     if isinstance(ask, Enqueue):
         return [Op("enqueue", ask.jobs[0].id, result=result and result[0].name.lower(), **times)]
     if isinstance(ask, Fetch):
+        if task.first is not None:
+            times["call"] = task.first.call  # a late try of the first one may have claimed what this one finds
         return [Op("claim", item.job_id, token=item.lease_token, result="ok", **times) for item in result or []]
     if isinstance(ask, Heartbeat):
         beat = ask.beats[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from raft_cluster import Cluster, T
+from raft_cluster import MS, Cluster, T
 
-from shards.raft import remove
+from shards.raft import Options, remove
 from shards.raft.messages import Heartbeat
 
 
@@ -66,3 +66,20 @@ def test_a_read_survives_the_departure_of_the_last_other_member() -> None:
 
     assert leader.membership.voters == ("a",)
     assert [context for context, _ in host.reads] == ["r"]
+
+
+def test_a_lease_read_that_was_answered_too_late_is_asked_again_only_after_a_tick() -> None:
+    cluster = Cluster("abc", Options(lease_reads=True))
+    leader = cluster.elect("a")
+    cluster.run(200 * MS)
+    late_ns = leader.lease_until_ns() + 1
+
+    for _ in range(2):  # the core knows no other time than that of its last tick
+        leader.read_index("r")
+        assert [lease.until_ns < late_ns for lease in leader.ready().lease_reads] == [True]
+    leader.tick(late_ns)
+    leader.read_index("r")
+    ready = leader.ready()
+
+    assert ready.lease_reads == []
+    assert any(isinstance(message, Heartbeat) for message in ready.send_now)
