@@ -49,6 +49,14 @@ def main() -> int:
             node.stop()
 
 
+def _is_back(node: Node, role: str, killed: int) -> bool:
+    return node.pid_of(role) not in (None, killed)
+
+
+def _has_completed(workload: Workload, jobs: int) -> bool:
+    return workload.counts()[1] >= jobs
+
+
 def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> list[str]:
     """Violations of the promises after so many kills under load."""
     dice = random.Random(seed)
