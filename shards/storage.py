@@ -15,6 +15,7 @@ import plyvel
 from corvo.errors import Corrupt
 from corvo.node import sync_directory
 from corvo.state import keys
+from shards.tail import check_tails
 
 # 8 MiB: more gave no more throughput here and longer pauses when a table is written out.
 _WRITE_BUFFER_BYTES = 8 * 1024 * 1024
@@ -34,6 +35,7 @@ class Disk:
         """
         self._sync = is_synced
         self._failure = ""
+        check_tails(path)
         try:
             self._db = _open(path, create=False)
         except (plyvel.Error, OSError) as error:
