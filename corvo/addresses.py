@@ -25,6 +25,14 @@ def check_reachable(address: str) -> None:
         raise ValueError(f"{address!r} is no address that others can reach: it needs a host and a port")
 
 
+def is_reachable(address: str) -> bool:
+    try:
+        check_reachable(address)
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback(address: str) -> bool:
     """Whether only this machine can mean it. A name is not: it may be made to resolve to anything."""
     host = split_address(address)[0]

@@ -20,6 +20,7 @@ from corvo.errors import Refusal
 from corvo.limits import CALLS_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
+from corvo.queries.job import Await
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
 IN_FLIGHT_MAX = 16_384
@@ -29,6 +30,7 @@ SWEEP_S = 0.25
 LEADERLESS_RETRY_S = 0.05
 LEADERLESS_ASKED_S = 1.6
 LEADERLESS_S = 0.5
+LEADERLESS_WAIT_S = 1.6  # of a call that had waited, as it was meant to: it has no age
 BYTES_PER_MESSAGE = 8 * 1024 * 1024
 LEADERLESS = frozenset({"NOT_LEADER", "OUTCOME_UNKNOWN"})
 
@@ -196,7 +198,9 @@ class ShardLink:
             pending.leaderless = now  # it had been taken since, and waited
         pending.refused = now
         pending.is_uncertain |= refusal.code == "OUTCOME_UNKNOWN" and isinstance(pending.ask, Operation)
-        if now > max(pending.asked + LEADERLESS_ASKED_S, pending.leaderless + LEADERLESS_S) or now > pending.deadline:
+        is_wait = isinstance(pending.ask, Fetch | Await) and pending.ask.wait_ms > 0
+        patience_s = LEADERLESS_WAIT_S if is_wait else LEADERLESS_S
+        if now > max(pending.asked + LEADERLESS_ASKED_S, pending.leaderless + patience_s) or now > pending.deadline:
             pending.future.set_exception(_uncertain(self.shard) if pending.is_uncertain else _leaderless(self.shard))
             return
         self._calls[pending.call_id] = pending

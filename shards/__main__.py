@@ -178,16 +178,15 @@ def _open_disk(places: Places, label: bytes, is_synced: bool, is_newcomer: bool)
     is_reset = places.reset.exists()
     if not path.exists():
         if places.made.exists() and not is_reset:
-            raise Corrupt(
-                f"{path} is gone, but this replica has lived; restore it, or remove {places.made} to begin empty"
-            )
+            raise Corrupt(f"{path} is gone, but this replica has lived")
         path.parent.mkdir(exist_ok=True)
         Disk.create(path, label)
     places.made.touch()
     disk = Disk(path, label, is_synced)
     if is_newcomer and disk.get(keys.INCARNATION) is None:
-        # The others may remember a node of this name that was removed: this life must come after all of that one's.
-        disk.write({keys.INCARNATION: encode(int(time.time()))})
+        # The others may remember a node of this name: this life must come after all of that one's, and keep from voting
+        # until the group has taken it in.
+        disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(time.time()))})
     if is_reset:
         # What it had promised is gone with its data: it says so before anybody can ask it for a vote.
         disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(places.reset.read_text()))})
@@ -196,7 +195,9 @@ def _open_disk(places: Places, label: bytes, is_synced: bool, is_newcomer: bool)
 
 
 def _await_end() -> int:
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    signal.sigwait(ends)
     return 0
 
 

@@ -1,5 +1,6 @@
 """Where the others are reached: as this node was told, else as the group agreed, else as it was in the beginning."""
 
+from corvo.addresses import is_reachable
 from corvo.clustering import shard_address
 from shards.peers import Peers
 
@@ -27,7 +28,7 @@ class Directory:
         addresses = self.addresses(agreed)
         wanted = set(members if self._node_id in members else (*members, *addresses)) | agreed.keys()
         for node in sorted(wanted - {self._node_id}):
-            if node in addresses:
+            if is_reachable(addresses.get(node, "")):
                 peers.connect(node, shard_address(addresses[node], self._shard))
         for node in peers.nodes() - wanted:
             peers.disconnect(node)

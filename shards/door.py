@@ -23,6 +23,7 @@ WAITING_BYTES_MAX = 64 * 1024 * 1024
 CALLS_PARKED_MAX = 100_000
 PULLS_PARKED_MAX = 16
 AWAIT_RECHECK_NS = 10_000_000
+ANSWERED_BEFORE_NS = 200_000_000  # the deadline: an answer needs time to arrive
 BYTES_PER_MESSAGE = 8 * 1024 * 1024  # far below what a socket refuses, even with one large reply more
 _MS = 1_000_000
 
@@ -36,6 +37,8 @@ class Door:
         self._tables = tables
         self._presence = presence
         self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
+        self.on_gone: Callable[[bytes], None] = lambda peer: None  # is told of peers that are not; see `Relations`
+        self.proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
         self.parking = Parking()
         self.pulls: deque[Waiting] = deque()
         self.operations: deque[Waiting] = deque()  # for the log
@@ -76,7 +79,7 @@ class Door:
         if parked is not None:
             self._answer_empty(parked)
             return
-        for waiting in self.operations:
+        for waiting in [*self.operations, *(each for _, batch in self.proposed.values() for each in batch)]:
             if waiting.key == (peer, call_id):
                 waiting.wait_until_ns = waiting.arrived_ns
 
@@ -91,7 +94,7 @@ class Door:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
 
     def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
-        waiting.wait_until_ns = waiting.arrived_ns + fetch.wait_ms * _MS
+        waiting.wait_until_ns = _patience_end(waiting, fetch.wait_ms)
         # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
         if fetch.is_repeated or any(self._may_claim(fetch, queue) for queue in fetch.queues):
             self._admit_operation(waiting)
@@ -105,7 +108,7 @@ class Door:
         return self._tables.has_pending(queue)
 
     def _admit_await(self, waiting: Waiting, ask: Await) -> None:
-        waiting.wait_until_ns = waiting.arrived_ns + ask.wait_ms * _MS
+        waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
         if any(self._tables.has_pending(queue) for queue in ask.queues):
             self.answer(waiting.peer, waiting.call_id, True)
         else:
@@ -184,6 +187,7 @@ class Door:
                     self.parking.park(call, call.ask.queues)
             for peer in gone:
                 self.parking.forget_peer(peer)
+                self.on_gone(peer)
 
     def end_waits(self, now_ns: int) -> None:
         for waiting in self.parking.over(now_ns):
@@ -234,6 +238,13 @@ class Door:
             return []
         replies, self._replies = self._replies, {}
         return [(peer, some) for peer, all_ in replies.items() for some in _messages(all_)]
+
+
+def _patience_end(waiting: Waiting, wait_ms: int) -> int:
+    """Never beyond the caller's deadline: a call that is asked again late in its wait brings its old wait with it, and
+    no job must be claimed for somebody who has given up."""
+    asked = waiting.arrived_ns + wait_ms * _MS
+    return max(min(asked, waiting.deadline_ns - ANSWERED_BEFORE_NS), waiting.arrived_ns)
 
 
 def _messages(replies: list[Reply]) -> Iterator[list[Reply]]:

@@ -87,6 +87,10 @@ class Welcome(msgspec.Struct, array_like=True, frozen=True, tag=10):
     knows_you: bool = False  # a node of this name has been here before: its data must not begin anew
 
 
+class MayBeLost(msgspec.Struct, array_like=True, frozen=True, tag=11):
+    """Answers to what the receiver passed on to the sender may be lost, and who waited there is forgotten."""
+
+
 Letter = (
     Consensus
     | PassedOn
@@ -98,6 +102,7 @@ Letter = (
     | Arrival
     | Introduction
     | Welcome
+    | MayBeLost
 )
 
 

@@ -115,7 +115,8 @@ class Loop:
         if self._peers is None or not replica.raft.is_leader:
             return
         deadline = time.monotonic() + HAND_OVER_S
-        replica.relations.hand_over()
+        if not replica.relations.hand_over():
+            return
         while replica.raft.is_leader and time.monotonic() < deadline:
             self._turn()
             self._poller.poll(5)
@@ -138,7 +139,7 @@ class Loop:
         """Found out by sending it nothing: the socket knows which peers have hung up."""
         foreign = parse_foreign(peer)
         if foreign is not None:
-            return self._peers is not None and self._peers.is_up(foreign[0])
+            return self._peers is not None and self._peers.carries(foreign[0])
         try:
             self._router.send_multipart((peer, b""), zmq.NOBLOCK)
         except zmq.ZMQError as error:

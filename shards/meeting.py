@@ -94,7 +94,7 @@ def cluster_id_of(nodes: Mapping[str, str], shards: int, keys: Keys | None) -> s
 
 
 def found(me: Introduction, peers: Mapping[str, str], answers: Collection[Welcome], keys: Keys | None) -> Identity:
-    """`--peers`: a node of the list needs nobody's consent, only that nobody objects."""
+    """`--peers`: a node of the list needs nobody's consent, only that nobody objects whom it has heard."""
     if me.node_id not in peers:
         raise CannotMeet(f"{me.node_id} is not among --peers ({', '.join(peers)}): give one of these as --node-id")
     cluster_id = cluster_id_of(peers, me.shards, keys)
@@ -110,6 +110,12 @@ def found(me: Introduction, peers: Mapping[str, str], answers: Collection[Welcom
                 f"{answer.node_id} at {answer.address} was started with other --peers: give all nodes the same list"
             )
     return Identity(cluster_id, me.node_id, me.shards, founders=tuple(sorted(peers)), nodes=dict(peers))
+
+
+def is_majority(heard: Collection[str], peers: Mapping[str, str]) -> bool:
+    """Below it nobody could be elected anyway. And with it, one of those who know better is likely to be heard, should
+    this node have lived before and have lost its disk."""
+    return len(set(heard) & peers.keys()) >= len(peers) // 2 + 1
 
 
 def join(me: Introduction, answers: Collection[Welcome]) -> Identity | None:
@@ -212,6 +218,7 @@ class Meeting:
         self._patience = patience
         self._answers: dict[str, Welcome] = {}  # by the address that was asked
         self._namesake: Introduction | None = None
+        self._met: set[str] = set()  # who introduced itself here
         self._begun_at = monotonic()
         self._told_at = float("-inf")
         self._context: zmq.Context[Any] = zmq.Context()
@@ -263,6 +270,7 @@ class Meeting:
     def _welcome(self, introduction: Introduction) -> Welcome:
         if introduction.node_id == self.me.node_id and introduction.address != self.me.address:
             self._namesake = introduction
+        self._met.add(introduction.node_id)
         if self._doors:
             nodes = {}
         else:
@@ -275,6 +283,9 @@ class Meeting:
             return join(self.me, answers)
         if self._listed:
             identity: Identity | None = found(self.me, self._listed, answers, self._keys)
+            heard = {self.me.node_id, *self._met, *(answer.node_id for answer in answers)}
+            if not is_majority(heard, self._listed):
+                return None
         else:
             identity = discover(self.me, self._settings.expect_nodes, answers, self._keys)
         is_heard_out = self._answers.keys() >= set(addresses) and bool(addresses or self._listed)

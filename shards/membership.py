@@ -14,10 +14,12 @@ from shards import raft
 from shards.parking import Waiting
 
 LOOK_EVERY_NS = 100_000_000
+ALIVE_NS = 1_000_000_000  # whoever was heard within this is there
 ENTRIES_BEHIND_MAX = 100  # of a successor: while it catches up, nobody can write
 SETTLED_NS = 3_000_000_000  # how long a leader stays before it may hand over to the preferred one
 TOLD_BEFORE_NS = 500_000_000  # an answer must arrive before the asker's own clock ends the wait
 MOVED_NS = 600_000_000_000  # how long a leader that somebody asked for is left where it is
+ASKED_AGAIN_NS = 5_000_000_000  # while it is under way nobody can write: not again and again
 TRANSFER_AGAIN_NS = 10_000_000_000  # and how long after a transfer that failed
 
 _MOVED = Refused("NOT_LEADER", "the shard's leader changed while its members did; ask again", 200)
@@ -77,11 +79,6 @@ class Steward:
     def is_due(self, now_ns: int) -> bool:
         return now_ns >= self._look_at_ns
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether it should be asked to look soon, although nothing arrives."""
-        return bool(self._asked or self._arrived)
-
     def look(
         self, membership: raft.Membership, progress: list[raft.PeerStatus], nodes: dict[str, str], now_ns: int
     ) -> Step:
@@ -116,8 +113,11 @@ class Steward:
             if nodes.get(node) != arrived.address:
                 continue  # its name comes first: a member that nobody can reach is none
             if arrived.is_empty and membership.is_voter(node):
-                # It remembers no vote that it gave, so it may not go on voting under the old membership.
-                return raft.remove(node)
+                # It remembers no vote that it gave, so it may not go on voting under the old membership. Until enough
+                # of the others are there, its copy of the log is needed to write anything.
+                if _can_do_without(node, membership, progress):
+                    return raft.remove(node)
+                continue
             if not membership.is_member(node):
                 return raft.add_learner(node)
             del self._arrived[node]
@@ -126,19 +126,19 @@ class Steward:
         return raft.promote(ready[0]) if ready else None
 
     def _next_leader(self, membership: raft.Membership, progress: list[raft.PeerStatus], now_ns: int) -> str | None:
-        for waiting in self._asked:
-            if isinstance(waiting.ask, MoveLeader) and waiting.ask.node_id != self._node_id:
-                return waiting.ask.node_id
-        preferred = preferred_leader(membership, self._shard)
-        last_ns = self._transferred_ns + TRANSFER_AGAIN_NS if self._transferred_ns else 0
-        not_before_ns = max(self._leads_since_ns + SETTLED_NS, last_ns, self._stays_until_ns)
-        if preferred in (None, self._node_id) or now_ns < not_before_ns:
+        asked = [waiting.ask.node_id for waiting in self._asked if isinstance(waiting.ask, MoveLeader)]
+        preferred = asked[0] if asked else preferred_leader(membership, self._shard)
+        pause_ns = ASKED_AGAIN_NS if asked else TRANSFER_AGAIN_NS
+        last_ns = self._transferred_ns + pause_ns if self._transferred_ns else 0
+        settled_ns = 0 if asked else max(self._leads_since_ns + SETTLED_NS, self._stays_until_ns)
+        if preferred in (None, self._node_id) or now_ns < max(settled_ns, last_ns):
             return None
         own = max((peer.match for peer in progress), default=0)
         for peer in progress:
             if peer.replica == preferred and peer.mode == "replicate" and own - peer.match <= ENTRIES_BEHIND_MAX:
                 self._transferred_ns = now_ns
                 return preferred
+        self._reason = f"{preferred} is away, or has not caught up"
         return None
 
     def stalled(self, reason: str) -> None:
@@ -172,6 +172,11 @@ class Steward:
             return not membership.is_member(ask.node_id) and not membership.is_joint
         assert isinstance(ask, MoveLeader)
         return ask.node_id == self._node_id
+
+
+def _can_do_without(node: str, membership: raft.Membership, progress: list[raft.PeerStatus]) -> bool:
+    rest = [peer for peer in progress if peer.replica in membership.voters and peer.replica != node]
+    return sum(peer.silent_ns < ALIVE_NS for peer in rest) >= len(rest) // 2 + 1
 
 
 def _why_never(waiting: Waiting, membership: raft.Membership) -> str | None:

@@ -121,6 +121,10 @@ class Peers:
             link.close()
             self._poller = self._make_poller()
 
+    def carries(self, node: str) -> bool:
+        """Whether answers can be sent there: heartbeats have a lane of their own."""
+        return node in self._links and self._links[node].large.is_up
+
     def is_up(self, node: str) -> bool:
         return node in self._links and self._links[node].is_up
 
@@ -214,7 +218,9 @@ class Peers:
 
     def _answer_strangers(self, zap: Socket, keys: Keys) -> None:
         """Who may connect: whoever has the cluster's key (ZeroMQ's RFC 27)."""
-        while zap.poll(0):
+        for _ in range(LETTERS_PER_TURN):
+            if not zap.poll(0):
+                return
             version, request_id, _domain, address, _identity, mechanism, *credentials = zap.recv_multipart()
             is_ours = mechanism == b"CURVE" and credentials and z85.encode(credentials[0]) == keys.public
             status, text = (b"200", b"OK") if is_ours else (b"400", b"not of this cluster")

@@ -11,7 +11,7 @@ class Places:
         self._folder = folder
         name = f"{shard:02d}"
         self.database = folder / name
-        self.made = folder / f"{name}.made"  # the database was created once
+        self.made = folder.parent / f"shard-{name}.made"  # it was created once; outside, for the whole folder may go
         self.reset = folder / f"{name}.reset"  # `corvo node reset` removed it; the next start begins without memory
         self.distrusted = folder / f"{name}.distrusted"  # why this replica must not serve again
 

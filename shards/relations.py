@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from corvo.addresses import is_reachable
 from corvo.errors import Refused
 from corvo.ops.operation import Operation
 from corvo.queries.cluster import GetIndex, GetStatus
@@ -19,20 +20,23 @@ from corvo.wire import Call, Reply, tag_of
 from shards import raft
 from shards.company import Company
 from shards.door import Door
-from shards.letters import Arrival, Consensus, PassedBack, PassedOn, Posted
+from shards.letters import Arrival, Consensus, MayBeLost, PassedBack, PassedOn, Posted
 from shards.membership import Steward
 from shards.parking import Waiting
 from shards.passing import CallKey, Passing, foreign_peer, parse_foreign
 from shards.snapshot import Complete, Sent
 
 TEND_EVERY_NS = 1_000_000_000
-_MS = 1_000_000
 
 NO_LEADER = Refused("NOT_LEADER", "this shard has no leader at the moment; send the request again", 50)
 LOST = Refused(
     "OUTCOME_UNKNOWN", "the shard lost its leader with the request under way; look before repeating it", 1_000
 )
 FULL = Refused("OVERLOADED", "too many requests wait for the shard's leader; send the request again", 250)
+
+ALONE = Refused(
+    "MEMBERSHIP_REFUSED", "this node was started for itself alone; start it with --peers to give it company"
+)
 
 CHANGES_OF_MEMBERS = (AddNode, RemoveNode, MoveLeader)
 _ELECTION = (raft.Vote, raft.PreVote)
@@ -55,13 +59,16 @@ class Relations:
         self._told = raft.RoleChange(raft.Role.FOLLOWER, 0, None, 0)
         self._tend_at_ns = 0
         self._has_complete = False
+        self._uncertain: set[str] = set()  # nodes that must be told that answers for them may be lost
+        door.on_gone = self._lose_peer
 
     # Letters
 
     def receive(self, posted: Posted, now_ns: int) -> None:
         node, letter = posted
         if isinstance(letter, Consensus):
-            if not (self.has_forgotten and isinstance(letter.message, _ELECTION)):
+            is_muted = self.has_forgotten and isinstance(letter.message, _ELECTION)
+            if not is_muted and not isinstance(letter.message, raft.InstallSnapshot):  # that comes with its state
                 self._core.step(letter.message, now_ns)
         elif isinstance(letter, PassedOn):
             peer = foreign_peer(node, letter.peer)
@@ -73,8 +80,10 @@ class Relations:
         elif isinstance(letter, PassedBack):
             for reply in self._passing.take_back(letter):
                 self._door.reply(letter.peer, reply)
+        elif isinstance(letter, MayBeLost):
+            self._refuse(self._passing.forget(node), LOST)
         elif isinstance(letter, Arrival):
-            if self._core.is_leader:
+            if self._core.is_leader and is_reachable(letter.address):
                 self._steward.arrive(node, letter.address, letter.is_empty)
         elif self._company.snapshots is not None:
             self._heed(self._company.snapshots.receive(posted, now_ns), now_ns)
@@ -94,13 +103,23 @@ class Relations:
             Posted(message.receiver, Consensus(message))
         ):
             self._core.report_unreachable(message.receiver)
+            if isinstance(message, raft.ReadRequest):
+                self._core.give_up_reads()
 
     def lose_link(self, node: str) -> None:
         """What went over the link may be lost, in either direction. The node may even have died: a job must not be
         claimed for whoever waited there."""
         self._core.report_unreachable(node)
-        self._refuse(self._passing.forget(node))
+        if node == self._core.leader_id:
+            self._core.give_up_reads()
+        self._refuse(self._passing.forget(node), LOST)
         self._door.parking.forget_peers(foreign_peer(node, b""))
+        self._uncertain.add(node)
+
+    def _lose_peer(self, peer: bytes) -> None:
+        foreign = parse_foreign(peer)
+        if foreign is not None:
+            self._uncertain.add(foreign[0])
 
     # Calls
 
@@ -125,6 +144,14 @@ class Relations:
         else:
             self._passing.pass_on(node, peer, call, now_ns)
 
+    def pass_to(self, node: str, waiting: Waiting, now_ns: int) -> bool:
+        """A question to the replica of a certain node. False: it is for us, or was passed on once already."""
+        if node in ("", self._core.id) or parse_foreign(waiting.peer) is not None:
+            return False
+        left_ms = max(waiting.deadline_ns - now_ns, 0) // 1_000_000
+        self.pass_on(node, waiting.peer, Call(waiting.call_id, left_ms, waiting.raw), now_ns)
+        return True
+
     def send_replies(self, replies: list[tuple[bytes, list[Reply]]]) -> list[tuple[bytes, list[Reply]]]:
         """Those for other nodes leave as letters; the others are returned."""
         if not self._company.address:
@@ -134,13 +161,13 @@ class Relations:
             foreign = parse_foreign(peer)
             if foreign is None:
                 ours.append((peer, some))
-            else:
-                self._company.post(Posted(foreign[0], PassedBack(foreign[1], some)))
+            elif not self._company.post(Posted(foreign[0], PassedBack(foreign[1], some))):
+                self._uncertain.add(foreign[0])
         return ours
 
-    def _refuse(self, lost: list[CallKey]) -> None:
-        for peer, call_id in lost:
-            self._door.answer(peer, call_id, LOST)
+    def _refuse(self, calls: list[CallKey], refused: Refused) -> None:
+        for peer, call_id in calls:
+            self._door.answer(peer, call_id, refused)
 
     # Roles and members
 
@@ -152,13 +179,15 @@ class Relations:
             for waiting, refused in self._steward.end():
                 self._door.answer(waiting.peer, waiting.call_id, refused)
         if (now.leader_id, now.term) != (before.leader_id, before.term):
-            self._refuse(self._passing.forget())
+            self._refuse(self._passing.forget(), LOST)
             if self._company.address:
                 log.info("leader", leader=now.leader_id, term=now.term, role=now.role.value)
         self._tend_at_ns = 0
 
     def ask_of_members(self, waiting: Waiting) -> None:
-        if self._core.is_leader:
+        if not self._company.address:
+            self._door.answer(waiting.peer, waiting.call_id, ALONE)
+        elif self._core.is_leader:
             self._steward.ask(waiting)
         else:
             self._door.answer(waiting.peer, waiting.call_id, NO_LEADER)
@@ -184,8 +213,9 @@ class Relations:
             steward.stalled(str(refused))
         return list(step.names)
 
-    def hand_over(self) -> None:
-        """This replica is about to end: the best of the others should lead at once, not after an election."""
+    def hand_over(self) -> bool:
+        """This replica is about to end: the best of the others should lead at once, not after an election. False: there
+        is nobody."""
         core = self._core
         able = [
             peer
@@ -197,7 +227,8 @@ class Relations:
                 core.transfer(peer.replica)
             except raft.Refused:
                 continue
-            return
+            return True
+        return False
 
     # Time
 
@@ -208,7 +239,10 @@ class Relations:
             self._passing.sweep(now_ns, is_there)
             if self._company.address:
                 self._announce()
-        self._refuse(self._passing.flush())
+        for node in list(self._uncertain):
+            if self._company.post(Posted(node, MayBeLost())):
+                self._uncertain.discard(node)
+        self._refuse(self._passing.flush(), NO_LEADER)  # what never left
 
     def heed_streams(self, now_ns: int) -> None:
         if self._company.snapshots is not None:
@@ -228,8 +262,8 @@ class Relations:
         if core.is_leader or (not is_empty and self._tables.nodes.get(core.id) == company.address):
             return
         arrival = Arrival(company.address, is_empty)
-        nodes = [core.leader_id] if core.leader_id is not None else list(company.nodes)
-        for node in nodes:
+        known = {*company.nodes, *self._tables.nodes, *core.membership.members()}
+        for node in [core.leader_id] if core.leader_id is not None else sorted(known):
             if node != core.id:
                 company.post(Posted(node, arrival))
 

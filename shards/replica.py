@@ -40,6 +40,7 @@ from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
+REFUSED_PAUSE_NS = 10_000_000
 HELD_FOR_SLOW_BYTES = 4 * KEPT_BYTES  # of the log, for a follower that is slow; beyond it a state is sent to it
 
 _CROWDED = Refused("OVERLOADED", "the other replicas are behind; send the request again", 250)
@@ -84,7 +85,8 @@ class Replica:
         self.relations = Relations(
             company, shard, self.raft, self.door, self.tables, disk.get(keys.FORGETFUL) is not None
         )
-        self._proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
+        self._proposed = self.door.proposed
+        self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
         self._durable_index = self.tables.applied.index  # applied marker on disk
         self._term = self.raft.term
@@ -147,7 +149,8 @@ class Replica:
             moments.append(tends)
         if self.raft.is_leader and self._upkeep_index <= self.tables.applied.index:
             wall = self._clock_ns()
-            moments.append(now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0))
+            due_ns = now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0)
+            moments.append(max(due_ns, self._upkeep_not_before_ns))
         return max(min(moments) - now_ns, 0)
 
     def warm(self) -> None:
@@ -190,8 +193,8 @@ class Replica:
             ((index, term),) = self.raft.propose([payload])
         except raft.Refused as refused:
             answer = _CROWDED if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
-            for waiting in batch:
-                door.answer(waiting.peer, waiting.call_id, answer)
+            self._refuse(batch, answer)
+            self._upkeep_not_before_ns = now_ns + REFUSED_PAUSE_NS
             return False
         self._proposed[index] = (term, batch)
         if due:
@@ -207,16 +210,21 @@ class Replica:
         """Serve Raft until it asks for nothing more."""
         core, relations = self.raft, self.relations
         while (ready := core.ready()) is not None:
+            states = []
             for message in ready.send_now:  # the others write while we do
                 if isinstance(message, raft.InstallSnapshot):
-                    self.flush()  # what is sent is what the disk holds
-                relations.post(message, now_ns)
+                    states.append(message)
+                else:
+                    relations.post(message, now_ns)
             persist = ready.persist
             if persist is not None:
                 self._persist(persist)
                 for message in ready.send_after:
                     relations.post(message, now_ns)
                 core.persisted(persist.token)
+            for message in states:
+                self.flush()  # what is sent is what the disk holds, with the membership that belongs to it
+                relations.post(message, now_ns)
             for entry in ready.apply:
                 self._apply(entry)
             if ready.apply:
@@ -229,8 +237,9 @@ class Replica:
                 self._change_role(ready.role, now_ns)
             if ready.is_rolled_back:
                 raise Distrusted("the others have met a later life of this replica: its disk went back in time")
-            if ready.diverged and not core.is_leader:  # with a leader, whose word counts, it is we who are wrong
-                raise Distrusted(f"its state differs from the leader's at entry {ready.diverged[0].index}")
+            for divergence in ready.diverged:
+                if divergence.peer == core.leader_id:  # the leader's word counts: it is we who are wrong
+                    raise Distrusted(f"its state differs from the leader's at entry {divergence.index}")
 
     def _persist(self, persist: raft.Persist) -> None:
         if persist.snapshot is not None:
@@ -337,7 +346,8 @@ class Replica:
             if isinstance(waiting.ask, Read):
                 reads.append(waiting)
             elif isinstance(waiting.ask, GetStatus):
-                self._answer_status(waiting, waiting.ask, now_ns)
+                if not self.relations.pass_to(waiting.ask.node_id, waiting, now_ns):
+                    self.door.answer(waiting.peer, waiting.call_id, self.status())
             elif isinstance(waiting.ask, Scan):
                 piece = self.feed.scan(waiting.ask.start, waiting.ask.records_max, self._durable_index)
                 self.door.answer(waiting.peer, waiting.call_id, piece)
@@ -349,13 +359,6 @@ class Replica:
             except raft.NotLeader:
                 self._refuse(reads, NO_LEADER)
             self._advance(now_ns)
-
-    def _answer_status(self, waiting: Waiting, ask: GetStatus, now_ns: int) -> None:
-        if ask.node_id in ("", self.node_id):
-            self.door.answer(waiting.peer, waiting.call_id, self.status())
-        else:
-            left_ms = max(waiting.deadline_ns - now_ns, 0) // 1_000_000
-            self.relations.pass_on(ask.node_id, waiting.peer, Call(waiting.call_id, left_ms, waiting.raw), now_ns)
 
     def _answer_reads(self, context: object) -> None:
         assert isinstance(context, list)

@@ -148,12 +148,11 @@ def described(install: raft.InstallSnapshot, view: Frozen) -> tuple[raft.Install
     applied, members = view.get(keys.APPLIED), view.get(keys.MEMBERSHIP)
     if applied is None:
         return None
-    if members is not None:
-        membership = _decode_membership(members)
-    elif install.membership.config_id == 0:
-        membership = install.membership  # the one the group was born with is in no entry, and so on no disk
-    else:
-        return None  # the first change of members is applied but not on disk yet: in a moment it is
+    # The one that the group was born with is in no entry, and so on no disk.
+    membership = raft.Membership() if members is None else _decode_membership(members)
+    if membership.config_id != install.membership.config_id:
+        return None  # a change of members is applied but not on disk yet: in a moment it is
+    membership = install.membership
     marker = decode_applied(applied)
     if not marker.index:
         return None

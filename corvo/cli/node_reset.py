@@ -4,7 +4,7 @@ For a replica that cannot be trusted or read any more. What it promised to other
 data; a replica that forgot its votes and votes again could elect a second leader. So a mark is left, `shards/NN.reset`,
 on disk before anything is removed, which says to the next start of the replica:
 
-- begin empty, although `NN.made` says that it has lived;
+- begin empty, although `shard-NN.made` says that it has lived;
 - neither vote nor stand for election until the group has taken this replica in anew, as a learner;
 - count incarnations from the number in the mark. It is greater than any that the peers have met (seconds since 1970,
   where a replica counts its starts): from a smaller one they would conclude that the disk went back in time.

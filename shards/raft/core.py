@@ -172,6 +172,11 @@ class Raft:
             self._leader_heard = False
             self.stance.refuse_reads()
 
+    def give_up_reads(self) -> None:
+        """Messages to or from the leader were lost: reads that were forwarded to it may wait in vain."""
+        if not self.is_leader:
+            self.stance.refuse_reads()
+
     def report_unreachable(self, peer: str) -> None:
         """Messages to this peer were lost; stop sending ahead of its answers."""
         if isinstance(self.stance, Leader):

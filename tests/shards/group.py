@@ -38,7 +38,7 @@ class Node:
         self.asked: dict[int, type[Operation] | type[Query]] = {}
         self.is_running = False
         self.replacements = 0
-        self.start()
+        self.start(first_incarnation=0 if founders else 1_000_000)
 
     @property
     def identity(self) -> bytes:
@@ -50,7 +50,7 @@ class Node:
             Disk.create(self.path, self.identity)
         self.disk = Disk(self.path, self.identity, False)
         if first_incarnation:  # of a newcomer: see `shards.__main__`
-            self.disk.write({keys.INCARNATION: encode(first_incarnation)})
+            self.disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(first_incarnation)})
         self.snapshots = Snapshots(self.disk, self.path, self.identity, self._post)
         is_forgetful = self.disk.get(keys.FORGETFUL) is not None
         company = Company(
@@ -120,6 +120,7 @@ class Group:
         self.last_id = 0
         self.mail: deque[tuple[str, str, bytes]] = deque()
         self.cut_off: set[str] = set()
+        self.lost: Callable[[str, Posted], bool] = lambda sender, posted: False  # what the post office refuses
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.nodes[name] = Node(self, name, names)
@@ -135,7 +136,8 @@ class Group:
 
     def post(self, sender: str, posted: Posted) -> bool:
         receiver = self.nodes.get(posted.node)
-        if receiver is None or not receiver.is_running or {sender, posted.node} & self.cut_off:
+        is_away = receiver is None or not receiver.is_running or {sender, posted.node} & self.cut_off
+        if is_away or self.lost(sender, posted):
             return False
         self.mail.append((sender, posted.node, seal(GROUP, sender, posted.letter)))
         return True

@@ -1,5 +1,6 @@
 """Three replicas of one shard: what one of them is asked, all of them hold."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,13 @@ from corvo.lifecycle import State
 from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.job import GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.wire import Call
 from shards import log_disk
 from shards.endings import Distrusted
-from tests.shards.group import Group
+from shards.letters import Arrival, Consensus, MayBeLost, PassedBack, Posted
+from shards.raft.messages import AppendReply, HeartbeatReply, InstallSnapshot, ReadRequest, StatePoint
+from tests.shards.group import Group, Node
+from tests.shards.rig import Rig
 from tests.support.builders import ack, enqueue, fetch, job_id
 
 
@@ -286,3 +291,171 @@ def test_a_leader_that_ends_hands_over_first(group: Group) -> None:
     group.deliver()
 
     assert group.leaders() != [leader.name] and len(group.leaders()) == 1, "without a pause"
+
+
+# What may be lost between two replicas
+
+
+def _settled(group: Group) -> tuple[Node, Node]:
+    leader = group.leader()
+    group.until(lambda: len(leader.replica.tables.nodes) == 3, "all addresses are on record")
+    return group.leader(), group.follower()
+
+
+def test_who_waits_through_a_link_that_broke_one_way_is_told_to_ask_again(group: Group) -> None:
+    leader, follower = _settled(group)
+    waiting = follower.send(fetch("mail", wait_ms=30_000), deadline_ms=40_000)
+    group.pass_time(50)
+
+    leader.replica.relations.lose_link(follower.name)  # the follower's own link to the leader is well
+    group.pass_time(50)
+
+    assert follower.answers[waiting].code == "OUTCOME_UNKNOWN"
+
+
+def test_an_answer_that_could_not_be_sent_is_told_of_and_the_repetition_finds_the_claim(group: Group) -> None:
+    leader, follower = _settled(group)
+    group.ask(leader, enqueue(1))
+    group.lost = lambda sender, posted: isinstance(posted.letter, PassedBack | MayBeLost)
+    number = follower.send(fetch("mail", claim=7))
+    group.pass_time(100)
+    assert number not in follower.answers
+    group.lost = lambda sender, posted: False
+    group.pass_time(50)
+
+    assert follower.answers[number].code == "OUTCOME_UNKNOWN"
+    assert [job.job_id for job in group.ask(follower, fetch("mail", claim=7, is_repeated=True))] == [job_id(1)]
+
+
+def test_what_never_left_certainly_changed_nothing(group: Group) -> None:
+    leader, follower = _settled(group)
+    group.cut_off = {leader.name}
+
+    assert follower.answers[follower.send(enqueue(1))].code == "NOT_LEADER"
+
+
+def test_a_read_whose_question_was_lost_is_refused(group: Group) -> None:
+    _, follower = _settled(group)
+    group.lost = lambda sender, posted: (
+        isinstance(posted.letter, Consensus) and isinstance(posted.letter.message, ReadRequest)
+    )
+
+    assert follower.answers[follower.send(GetIndex())].code == "NOT_LEADER"
+
+
+def test_no_job_is_claimed_for_a_caller_whose_deadline_is_over(group: Group) -> None:
+    leader, _ = _settled(group)
+    late = leader.send(fetch("mail", wait_ms=30_000), deadline_ms=1_000)  # asked again late in a long wait
+    group.pass_time(2_000)
+    group.ask(leader, enqueue(1))
+    group.pass_time(100)
+
+    assert leader.answers[late] == []
+    assert group.ask(leader, GetJob(job_id(1))).job.state == State.PENDING
+
+
+def test_a_recall_finds_a_fetch_between_proposal_and_commitment(group: Group) -> None:
+    leader, _ = _settled(group)
+    group.ask(leader, enqueue(1))
+    first = leader.send(fetch("mail", wait_ms=30_000, claim=1))
+    second = leader.send(fetch("mail", wait_ms=30_000, claim=2))
+    leader.turn([(b"gateway", [Call(second, 0, b"")])])
+    group.pass_time(100)
+
+    assert [job.job_id for job in leader.answers[first]] == [job_id(1)]
+    assert leader.answers[second] == []
+
+
+# Memory
+
+
+def test_a_newcomer_that_lost_its_disk_does_not_elect_somebody_who_lacks_what_was_acknowledged(tmp_path: Path) -> None:
+    group = Group(tmp_path, ("node-1", "node-2"))
+    newcomer = group.join("node-3")
+    group.until(lambda: "node-3" in group.leader().replica.raft.membership.voters, "it votes")
+    group.until(lambda: group.leaders() == ["node-1"], "node-1 leads", 30_000)
+    group.cut_off = {"node-2"}
+    assert group.ask(group.nodes["node-1"], enqueue(1)) == [State.PENDING]  # on node-1 and node-3
+    newcomer.kill()
+    shutil.rmtree(newcomer.path)
+    newcomer.start(first_incarnation=2_000_000)
+    group.nodes["node-1"].kill()
+    group.mail.clear()
+    group.cut_off = set()
+
+    group.pass_time(6_000)
+
+    assert group.leaders() == []
+    group.close()
+
+
+def test_a_voter_without_memory_stays_while_its_copy_is_needed(group: Group) -> None:
+    leader, victim = _settled(group)
+    away = next(node for node in group.nodes.values() if node not in (leader, victim))
+    away.kill()
+    group.pass_time(1_000)
+    victim.reset()
+    group.pass_time(5_000)
+
+    assert group.ask(leader, enqueue(5)) == [State.PENDING]
+    away.start()
+    group.until(lambda: not victim.replica.relations.has_forgotten, "it is taken in anew once the third is back")
+
+
+def test_one_whose_follower_is_broken_does_not_distrust_itself(group: Group) -> None:
+    leader, follower = _settled(group)
+    group.ask(leader, enqueue(1))
+    group.agree()
+    core = leader.replica.raft
+    third = next(name for name in group.nodes if name not in (leader.name, follower.name))
+    lives = {name: core.incarnations.of(name) for name in (follower.name, third)}
+    point = StatePoint(core.points.latest.index, b"\xee" * 16)
+    wrong = HeartbeatReply(follower.name, leader.name, lives[follower.name], core.incarnations.own, core.term, 0, point)
+    newer = AppendReply(third, leader.name, lives[third], core.incarnations.own, core.term + 1, index=0)
+
+    leader.turn((), [Posted(follower.name, Consensus(wrong)), Posted(third, Consensus(newer))])
+
+    assert not leader.replica.raft.is_leader
+
+
+# Letters that nobody of ours would send
+
+
+def test_an_address_that_is_none_and_a_state_without_its_stream_are_ignored(group: Group) -> None:
+    leader, follower = _settled(group)
+    core = follower.replica.raft
+    message = InstallSnapshot(
+        leader.name, follower.name, 1, 0, core.term, core.last_index + 50, core.term, core.membership
+    )
+
+    leader.turn((), [Posted(follower.name, Arrival("nonsense", False))])
+    follower.turn((), [Posted(leader.name, Consensus(message))])
+    group.pass_time(300)
+
+    assert "nonsense" not in leader.replica.tables.nodes.values()
+    assert group.ask(follower, enqueue(1)) == [State.PENDING]
+
+
+def test_a_transfer_to_one_that_is_behind_does_not_keep_writes_out(group: Group) -> None:
+    group.until(lambda: group.leaders() == ["node-1"], "the first node leads")
+    leader = group.leader()
+    group.lost = lambda sender, posted: posted.node == "node-2" and isinstance(posted.letter, Consensus)
+    for number in range(150):
+        group.ask(leader, enqueue(number))
+    move = leader.send(MoveLeader("node-2"), deadline_ms=10_000)
+
+    refused = 0
+    for number in range(200, 280):
+        asked = leader.send(enqueue(number))
+        group.pass_time(100)
+        refused += isinstance(leader.answers.get(asked), Refused)
+    group.pass_time(4_000)
+
+    assert refused == 0
+    assert leader.answers[move].code == "MEMBERSHIP_REFUSED" and "node-2" in leader.answers[move].message
+
+
+def test_a_node_alone_says_that_it_has_no_company(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "db")
+    assert rig.one(RemoveNode("node-2")).code == "MEMBERSHIP_REFUSED"
+    rig.kill()

@@ -32,6 +32,7 @@ from shards.meeting import (
     cluster_id_of,
     discover,
     found,
+    is_majority,
     join,
     sighted,
 )
@@ -289,11 +290,22 @@ def test_three_nodes_of_a_list_found_one_cluster(tmp_path: Path, is_secret: bool
     assert all((identity.founders, identity.nodes) == (("n1", "n2", "n3"), nodes) for identity in identities)
 
 
-def test_a_node_of_a_list_does_not_wait_for_the_others_for_ever() -> None:
-    address = free_address()
-    text = f"n1={address},n2={free_address()}"
-    identity = hold(Settings(node_id="n1", raft_bind=address, peers=text), patience=Patience(listen=0.2))
-    assert identity.founders == ("n1", "n2")
+def test_a_majority_of_a_list_founds_without_the_rest() -> None:
+    nodes = {name: free_address() for name in ("n1", "n2", "n3")}
+    peers = ",".join(f"{name}={address}" for name, address in nodes.items())
+    settings = [Settings(node_id=name, raft_bind=nodes[name], peers=peers) for name in ("n1", "n2")]
+
+    identities = hold_all([lambda one=one: hold(one, patience=Patience(listen=0.2)) for one in settings])
+
+    assert [identity.founders for identity in identities] == [("n1", "n2", "n3")] * 2
+
+
+@pytest.mark.parametrize(
+    ("heard", "is_enough"), [({"n1"}, False), ({"n1", "n2"}, True), ({"n1", "stranger", "n9"}, False)]
+)
+def test_a_founder_waits_for_a_majority(heard: set[str], is_enough: bool) -> None:
+    """Alone it could not be elected anyway; and it may have lived before, and lost its disk."""
+    assert is_majority(heard, {"n1": "a:1", "n2": "b:1", "n3": "c:1"}) is is_enough
 
 
 def test_a_list_of_one_founds_at_once() -> None:
