@@ -113,7 +113,11 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
             post=peers.send,
             snapshots=Snapshots(disk, places.database, label, peers.send),
             options=raft.Options(
-                heartbeat_ns=int(settings.heartbeat_interval * 1e9), election_ns=int(settings.election_timeout * 1e9)
+                heartbeat_ns=int(settings.heartbeat_interval * 1e9),
+                election_ns=int(settings.election_timeout * 1e9),
+                # Twice as long, for then the others have certainly elected somebody. On a busy machine the answers of
+                # two followers may be late by one time-out, and stepping down would only make it worse.
+                quorum_ns=int(settings.election_timeout * 2e9),
             ),
         )
     seed = int.from_bytes(os.urandom(8))

@@ -18,6 +18,7 @@ SQLite's own locks.
 """
 
 import sqlite3
+import time
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,8 @@ READ_DB = "read.db"
 CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; beyond it readers find damage and say so
 CLOSE_PATIENCE_MS = 300  # twice this and the rest must fit into the second that the supervisor expects
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+OPEN_TRIES, OPEN_PAUSE_S = 10, 0.02
 
 
 class Untrusted(Exception):
@@ -97,6 +100,17 @@ def publish(building: MirrorDb, path: Path) -> MirrorDb:
     building.close()  # the last connection: SQLite removes the log and its index
     remove(path)
     building.path.rename(path)
+    return _open_published(path)
+
+
+def _open_published(path: Path) -> MirrorDb:
+    """A reader that opens the file in this very moment makes its log and index too, and SQLite may tell whoever comes
+    second of an I/O error."""
+    for _ in range(OPEN_TRIES - 1):
+        try:
+            return MirrorDb(path)
+        except sqlite3.OperationalError:
+            time.sleep(OPEN_PAUSE_S)
     return MirrorDb(path)
 
 

@@ -133,7 +133,7 @@ class Leader:
         if not self.replication.peers:
             return
         self.replication.tick()
-        if now_ns - self.replication.quorum_heard_at_ns() >= raft.options.election_ns:
+        if now_ns - self.replication.quorum_heard_at_ns() >= raft.options.quorum_silence_ns:
             # CheckQuorum: whoever is cut off must not keep clients waiting (thesis 6.2).
             raft.become_follower(raft.term, None)
             return

@@ -11,6 +11,7 @@ MIB = 1 << 20
 class Options(msgspec.Struct, frozen=True):
     heartbeat_ns: int = 100 * MS
     election_ns: int = 1000 * MS  # T: minimum election timeout; each wait is drawn from [T, 2T)
+    quorum_ns: int = 0  # a leader that hears no majority for so long steps down; 0: election_ns
     append_bytes_max: int = MIB  # payload of one Append; a larger entry travels alone
     inflight_messages_max: int = 64  # unanswered Appends per follower
     inflight_bytes_max: int = 4 * MIB
@@ -23,8 +24,13 @@ class Options(msgspec.Struct, frozen=True):
     lease_margin_ns: int = 100 * MS  # how far two clocks may drift apart within election_ns
     points_max: int = 256  # state hashes remembered for comparison
 
+    @property
+    def quorum_silence_ns(self) -> int:
+        return self.quorum_ns or self.election_ns
+
     def check(self) -> None:
         assert 0 < self.heartbeat_ns <= self.election_ns // 2, "an election must outlast two heartbeats"
+        assert self.quorum_silence_ns >= self.election_ns, "whom others may still follow should not step down"
         assert self.append_bytes_max > 0 and self.apply_bytes_max > 0
         assert self.inflight_messages_max > 0 and self.inflight_bytes_max > 0
         assert self.uncommitted_bytes_max > 0 and self.tail_bytes_max >= 0
