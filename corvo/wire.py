@@ -7,7 +7,8 @@ again. ZeroMQ may lose any message: each call has an id and a deadline, and no r
 To change a format: raise VERSION; a receiver refuses what it does not know. Fields are added last, with defaults.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,6 +17,7 @@ from corvo.ops import OPERATIONS, AnyOperation, decode_operation
 from corvo.ops.operation import Operation, Query
 from corvo.queries import QUERIES, AnyQuery
 
+T = TypeVar("T")
 VERSION = 1
 _UNSIGNED_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}  # msgpack's heads of unsigned integers
 
@@ -112,6 +114,17 @@ def operations_of(payload: bytes) -> tuple[int, list[Operation]]:
         return entry.now, [decode_operation(raw) for raw in entry.operations]
     except msgspec.MsgspecError as error:
         raise Corrupt(f"an entry of the log cannot be read: {error}") from error
+
+
+def pieces(items: list[T], size_of: Callable[[T], int], bytes_max: int) -> Iterator[list[T]]:
+    """All in one, unless that would be larger than a message should be; in their order."""
+    size = first = 0
+    for number, item in enumerate(items):
+        size += size_of(item)
+        if size > bytes_max and number > first:
+            yield items[first:number]
+            first, size = number, size_of(item)
+    yield items[first:] if first else items
 
 
 def _decode(decoder: Any, message: bytes) -> Any:

@@ -5,7 +5,7 @@ bounded: past the bound a caller is told to come back, and when.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
@@ -14,7 +14,7 @@ from corvo.ops.operation import Operation, Query
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await
 from corvo.state.tables import Tables
-from corvo.wire import Call, Reply, decode_ask, reply_to
+from corvo.wire import Call, Reply, decode_ask, pieces, reply_to
 from shards.parking import Parking, Waiting
 from shards.presence import Presence
 
@@ -237,7 +237,11 @@ class Door:
         if not self._replies:
             return []
         replies, self._replies = self._replies, {}
-        return [(peer, some) for peer, all_ in replies.items() for some in _messages(all_)]
+        return [
+            (peer, some)
+            for peer, all_ in replies.items()
+            for some in pieces(all_, lambda reply: len(reply.result), BYTES_PER_MESSAGE)
+        ]
 
 
 def _patience_end(waiting: Waiting, wait_ms: int) -> int:
@@ -245,14 +249,3 @@ def _patience_end(waiting: Waiting, wait_ms: int) -> int:
     no job must be claimed for somebody who has given up."""
     asked = waiting.arrived_ns + wait_ms * _MS
     return max(min(asked, waiting.deadline_ns - ANSWERED_BEFORE_NS), waiting.arrived_ns)
-
-
-def _messages(replies: list[Reply]) -> Iterator[list[Reply]]:
-    """One, unless that would be larger than a message should be."""
-    size = first = 0
-    for number, reply in enumerate(replies):
-        size += len(reply.result)
-        if size > BYTES_PER_MESSAGE and number > first:
-            yield replies[first:number]
-            first, size = number, len(reply.result)
-    yield replies[first:] if first else replies

@@ -5,10 +5,10 @@ answered; when the leader changes, or the link to it breaks, whoever asked is to
 every operation carries its ids.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
-from corvo.wire import Call, Reply
+from corvo.wire import Call, Reply, pieces
 from shards.letters import PassedBack, PassedOn, Posted
 
 OUTSTANDING_MAX = 50_000
@@ -53,7 +53,7 @@ class Passing:
         lost: list[CallKey] = []
         waiting, self._waiting = self._waiting, {}
         for (node, peer), all_ in waiting.items():
-            for calls in _letters(all_):
+            for calls in pieces(all_, lambda call: len(call.ask), BYTES_PER_LETTER):
                 if not self._post(Posted(node, PassedOn(peer, calls))):
                     lost += [(peer, call.id) for call in calls if self._outstanding.pop((peer, call.id), None)]
         return lost
@@ -78,17 +78,6 @@ class Passing:
         for peer, call_id in [key for key in self._outstanding if key[0] in gone]:
             self.recall(peer, call_id, now_ns)
             del self._outstanding[peer, call_id]
-
-
-def _letters(calls: list[Call]) -> Iterator[list[Call]]:
-    """One, unless that would be larger than a letter should be."""
-    size = first = 0
-    for number, call in enumerate(calls):
-        size += len(call.ask)
-        if size > BYTES_PER_LETTER and number > first:
-            yield calls[first:number]
-            first, size = number, len(call.ask)
-    yield calls[first:] if first else calls
 
 
 def foreign_peer(node: str, peer: bytes) -> bytes:

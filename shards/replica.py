@@ -124,7 +124,7 @@ class Replica:
         self._answer_queries(now_ns)
         self._answer_pulls(now_ns)
         relations.tend(now_ns, door.is_there)
-        self._advance(now_ns)  # what the queries asked of Raft
+        self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
         relations.discard_unwanted()
         if self._flush_at_ns and now_ns >= self._flush_at_ns:
             self.flush()
@@ -358,7 +358,6 @@ class Replica:
                 self.raft.read_index(reads)
             except raft.NotLeader:
                 self._refuse(reads, NO_LEADER)
-            self._advance(now_ns)
 
     def _answer_reads(self, context: object) -> None:
         assert isinstance(context, list)

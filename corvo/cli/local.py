@@ -25,6 +25,7 @@ from corvo.cli.asking import complain
 from corvo.cli.layout import Layout, Place, Wishes, settle
 from corvo.cli.server import CannotStart
 from corvo.cli.show import columns, cut, plain, table
+from corvo.cli.signals import heeding
 from corvo.node import Locked, die_with_parent, take_lock
 from corvo.settings import ENV_PREFIX
 
@@ -128,15 +129,8 @@ class Signals:
     @contextmanager
     def heeded(cls) -> "Iterator[Signals]":
         signals = cls()
-        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # started to outlive its terminal (nohup)
-            numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, signals._receive) for number in numbers}
-        try:
+        with heeding(signals._receive):
             yield signals
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

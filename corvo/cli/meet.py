@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from corvo.cli.signals import heeding
 from corvo.node import RUN
 
 MEETING = (sys.executable, "-m", "shards.meeting", "--run-dir", RUN)
@@ -55,15 +56,8 @@ class _Stop:
 
     @contextmanager
     def heeded(self) -> "Iterator[_Stop]":
-        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, self._receive) for number in numbers}
-        try:
+        with heeding(self._receive):
             yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def watch(self) -> str:
         """What it said on standard error until it ended."""

@@ -27,6 +27,8 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
+from corvo.cli.signals import stop_signals
+
 RESTART_S_FIRST = 0.1  # pause before the second restart in a row; the first comes at once
 RESTART_S_MAX = 0.8  # a killed process is back within a second, even in the middle of a crash loop
 TURN_MARGIN_S = 0.002  # supervisord compares with `>`: waking exactly at a deadline would be a turn too early
@@ -108,11 +110,7 @@ class NodeOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no typ
         return pipes
 
     def setsignals(self) -> None:
-        """A closed terminal ends the node in order, unless it was started to outlive it (nohup)."""
-        numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        for number in numbers:
+        for number in (*stop_signals(), signal.SIGCHLD):
             signal.signal(number, self.signal_receiver.receive)
         # Processes in groups of their own write to our terminal: with `stty tostop` that would freeze them.
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)

@@ -4,6 +4,7 @@
 `WAITING`; what is answered later is found in `Rig.answers`.
 """
 
+import resource
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,21 @@ def a_directory() -> Iterator[Path]:
     """For hypothesis, which does not want `tmp_path`: one directory an example."""
     with tempfile.TemporaryDirectory(prefix="corvo-") as path:
         yield Path(path)
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """Every file of this process that would grow past the size fails to: a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def newest_log(path: Path) -> Path:
+    return max(path.glob("*.log"), key=lambda file: file.name)
 
 
 class MemoryDisk(MemoryKV):

@@ -26,7 +26,7 @@ from shards import log_disk, storage
 from shards.log_disk import LogDisk
 from shards.raft import EntryKind
 from shards.storage import Disk
-from tests.shards.rig import GATEWAY, IDENTITY, Mirror, Rig, mirrored, records_of
+from tests.shards.rig import GATEWAY, IDENTITY, Mirror, Rig, mirrored, newest_log, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id
 
 Step = list[Operation | Query] | int  # asks sent in one message, or nanoseconds of waiting
@@ -284,10 +284,6 @@ def copy_steadily(source: Path, target: Path) -> None:
             pass
         shutil.rmtree(target, ignore_errors=True)
     raise AssertionError("LevelDB never came to rest")
-
-
-def newest_log(path: Path) -> Path:
-    return max(path.glob("*.log"), key=lambda file: file.name)
 
 
 def filmed(directory: Path, turns: int, payload_bytes: int) -> Film:

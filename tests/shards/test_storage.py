@@ -1,8 +1,5 @@
 """LevelDB, tamed: created once, opened strictly, written whole, and never believed after a failure."""
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +12,12 @@ from corvo.errors import Corrupt
 from corvo.state import keys
 from corvo.state.kv import KV, MemoryKV
 from shards.storage import Disk, DiskFailed
-from tests.shards.rig import IDENTITY, a_directory
+from tests.shards.rig import IDENTITY, a_directory, files_end_at
 
 
 def a_disk(path: Path, is_synced: bool = False) -> Disk:
     Disk.create(path, IDENTITY)
     return Disk(path, IDENTITY, is_synced)
-
-
-@contextmanager
-def files_end_at(size: int) -> Iterator[None]:
-    """Every file of this process that would grow past the size fails to: a disk that is full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def newest(path: Path, pattern: str) -> Path:

@@ -6,10 +6,7 @@ Disk and machine are the real ones, on LevelDB, wherever the trap is about them.
 from __future__ import annotations
 
 import random
-import resource
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +30,7 @@ from shards.log_disk import LogDisk
 from shards.raft import EntryKind
 from shards.raft.messages import Heartbeat
 from shards.storage import Disk, DiskFailed
-from tests.shards.rig import IDENTITY, Rig, records_of
+from tests.shards.rig import IDENTITY, Rig, files_end_at, newest_log, records_of
 from tests.simulation.cluster import Cluster as Simulation
 from tests.simulation.door import Request
 from tests.simulation.network import CLEAR
@@ -62,20 +59,6 @@ def work(rig: Rig, turns: int, payload_bytes: int = 20) -> None:
             rig.ask(ack(number - 1, ask=number))
         if number % 4 == 0:
             rig.sleep()
-
-
-@contextmanager
-def files_end_at(size: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def newest_log(path: Path) -> Path:
-    return max(path.glob("*.log"), key=lambda file: file.name)
 
 
 # --- disk and state
