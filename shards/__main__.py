@@ -39,6 +39,7 @@ from shards.replica import Replica
 from shards.scrub import Scrub
 from shards.snapshot import Snapshots, finish_install
 from shards.storage import Disk, DiskFailed
+from shards.writing import InThread
 
 log = structlog.get_logger()
 
@@ -96,6 +97,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
         log.info("the state from the leader is in place")
     disk = _open_disk(places, label, is_synced, is_newcomer=identity.founders == ())
     peers = directory = company = None
+    writing = InThread()
     if is_clustered(settings):
         directory = Directory(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
         address = advertised_address(settings, socket.getfqdn())
@@ -111,6 +113,8 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
             address=address,
             nodes=directory.names(),
             post=peers.send,
+            hear=peers.receive,
+            writing=writing,
             snapshots=Snapshots(disk, places.database, label, peers.send),
             options=raft.Options(
                 heartbeat_ns=int(settings.heartbeat_interval * 1e9),
@@ -118,6 +122,8 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
                 # Twice as long, for then the others have certainly elected somebody. On a busy machine the answers of
                 # two followers may be late by one time-out, and stepping down would only make it worse.
                 quorum_ns=int(settings.election_timeout * 2e9),
+                # Nodes may share a disk, and then another leader has no better one.
+                disk_stall_ns=int(settings.election_timeout * 10e9),
             ),
         )
     seed = int.from_bytes(os.urandom(8))
@@ -147,6 +153,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
         loop.close()
         context.term()
         scrub.stop()
+        writing.close()
         replica.close()
     log.info("stopped", applied=replica.tables.applied.index)
     return 0

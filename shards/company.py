@@ -7,6 +7,7 @@ import msgspec
 from shards import raft
 from shards.letters import Posted
 from shards.snapshot import Snapshots
+from shards.writing import Writing, at_once
 
 
 def nobody(posted: Posted) -> bool:
@@ -14,10 +15,17 @@ def nobody(posted: Posted) -> bool:
     return False
 
 
+def nothing() -> list[Posted]:
+    """What such a replica hears."""
+    return []
+
+
 class Company(msgspec.Struct, frozen=True):
     founders: tuple[str, ...]  # voters from the first entry on; empty: it joins a group that exists
     address: str = ""  # where this node is reached; empty: there are no others
     nodes: tuple[str, ...] = ()  # names to turn to while there is no leader
     post: Callable[[Posted], bool] = nobody
+    hear: Callable[[], list[Posted]] = nothing  # what has arrived; asked while the disk is slow
+    writing: Writing = at_once
     snapshots: Snapshots | None = None
     options: raft.Options = raft.Options()

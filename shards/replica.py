@@ -25,6 +25,7 @@ from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
 from shards import raft
 from shards.company import Company
+from shards.conversation import Conversation
 from shards.door import AWAIT_RECHECK_NS, Door
 from shards.endings import Distrusted, Replaced
 from shards.feed import Feed
@@ -73,6 +74,7 @@ class Replica:
         self.meters = Meters()
         company = company or Company((node_id,))
         self._snapshots = company.snapshots
+        self._writing = company.writing
         self.raft = raft.Raft(
             node_id,
             self._log.next_incarnation(),
@@ -85,13 +87,14 @@ class Replica:
         self.relations = Relations(
             company, shard, self.raft, self.door, self.tables, disk.get(keys.FORGETFUL) is not None
         )
+        self._conversation = Conversation(self.raft, self.relations, company.hear)
         self._proposed = self.door.proposed
         self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
         self._durable_index = self.tables.applied.index  # applied marker on disk
         self._term = self.raft.term
         self._fetched_queue: str | None = None  # where the last fetch found jobs
-        self._lazy_part: Part = {}  # of the log, waiting for the next batch
+        self._log_part: Part = {}  # waits for the next batch
         self._flush_at_ns = 0  # 0: nothing to flush
 
     # The turn
@@ -103,6 +106,7 @@ class Replica:
         now_ns = self._monotonic_ns()
         door, relations = self.door, self.relations
         self.meters.turns += 1
+        self._conversation.receive_heard(now_ns)
         for posted in letters:
             relations.receive(posted, now_ns)
         relations.heed_streams(now_ns)
@@ -134,7 +138,7 @@ class Replica:
         """How long nothing need be done unless something arrives. At most an hour, so that arithmetic stays small."""
         now_ns = self._monotonic_ns()
         moments = [now_ns + 3_600_000_000_000]
-        if self.door.operations:
+        if self.door.operations or self._conversation.has_more:
             return 0
         if self._flush_at_ns:
             moments.append(self._flush_at_ns)
@@ -163,10 +167,6 @@ class Replica:
     @property
     def may_warm(self) -> bool:
         return self._fetched_queue is not None
-
-    def flush(self) -> None:
-        """Bring what is applied to disk now."""
-        self._write()
 
     def close(self) -> None:
         if self._snapshots is not None:
@@ -208,53 +208,54 @@ class Replica:
 
     def _advance(self, now_ns: int) -> None:
         """Serve Raft until it asks for nothing more."""
-        core, relations = self.raft, self.relations
-        while (ready := core.ready()) is not None:
-            states = []
-            for message in ready.send_now:  # the others write while we do
-                if isinstance(message, raft.InstallSnapshot):
-                    states.append(message)
-                else:
-                    relations.post(message, now_ns)
-            persist = ready.persist
-            if persist is not None:
-                self._persist(persist)
-                for message in ready.send_after:
-                    relations.post(message, now_ns)
-                core.persisted(persist.token)
-            for message in states:
-                self.flush()  # what is sent is what the disk holds, with the membership that belongs to it
-                relations.post(message, now_ns)
-            for entry in ready.apply:
-                self._apply(entry)
-            if ready.apply:
-                core.applied(ready.apply[-1].index, self.tables.applied.hash)
-            for context, _ in ready.reads:
-                self._answer_reads(context)
-            for context in ready.reads_refused:
-                self._refuse(context, NO_LEADER)
-            if ready.role is not None:
-                self._change_role(ready.role, now_ns)
-            if ready.is_rolled_back:
-                raise Distrusted("the others have met a later life of this replica: its disk went back in time")
-            for divergence in ready.diverged:
-                if divergence.peer == core.leader_id:  # the leader's word counts: it is we who are wrong
-                    raise Distrusted(f"its state differs from the leader's at entry {divergence.index}")
+        while readies := self._conversation.take():
+            states = [self._conversation.send_now(ready, now_ns) for ready in readies]  # the others write while we do
+            must_sync = [self._gather(ready.persist) for ready in readies if ready.persist is not None]
+            if any(must_sync):
+                self.flush()
+            for ready, waiting in zip(readies, states, strict=True):
+                self._conclude(ready, waiting, now_ns)
 
-    def _persist(self, persist: raft.Persist) -> None:
+    def _gather(self, persist: raft.Persist) -> bool:
+        """Add it to the next batch. Whether that must be written now."""
         if persist.snapshot is not None:
             assert self._snapshots is not None
+            self.flush()  # what was promised before stays promised, whatever becomes of the state
             self._snapshots.install(persist.snapshot, persist.hard_state)
             raise Replaced(f"at entry {persist.snapshot.index}")
-        self._lazy_part.update(self._log.persist_part(persist))
+        self._log_part.update(self._log.persist_part(persist))
         if self.relations.has_forgotten and self.node_id in self.raft.membership.learners:
             # Taken in anew, by a group that counts no vote of ours. Known on disk with the membership that says so.
-            self._lazy_part[keys.FORGETFUL] = None
+            self._log_part[keys.FORGETFUL] = None
             self.relations.has_forgotten = False
-        if persist.must_sync:
-            self._write()
-        else:  # no promise depends on it: it rides in the next batch
             self._flush_soon()
+        return persist.must_sync
+
+    def _conclude(self, ready: raft.Ready, states: list[raft.InstallSnapshot], now_ns: int) -> None:
+        """What its persist allows, now that it is on disk."""
+        core, relations = self.raft, self.relations
+        if ready.persist is not None:
+            for message in ready.send_after:
+                relations.post(message, now_ns)
+            core.persisted(ready.persist.token)
+        for state in states:
+            self.flush()  # what is sent is what the disk holds, with the membership that belongs to it
+            relations.post(state, now_ns)
+        for entry in ready.apply:
+            self._apply(entry)
+        if ready.apply:
+            core.applied(ready.apply[-1].index, self.tables.applied.hash)
+        for context, _ in ready.reads:
+            self._answer_reads(context)
+        for context in ready.reads_refused:
+            self._refuse(context, NO_LEADER)
+        if ready.role is not None:
+            self._change_role(ready.role, now_ns)
+        if ready.is_rolled_back:
+            raise Distrusted("the others have met a later life of this replica: its disk went back in time")
+        for divergence in ready.diverged:
+            if divergence.peer == core.leader_id:  # the leader's word counts: it is we who are wrong
+                raise Distrusted(f"its state differs from the leader's at entry {divergence.index}")
 
     def _change_role(self, change: raft.RoleChange, now_ns: int) -> None:
         if change.term != self._term:
@@ -273,18 +274,22 @@ class Replica:
         for waiting in waitings:
             self.door.answer(waiting.peer, waiting.call_id, refused)
 
-    def _write(self) -> None:
+    def flush(self) -> None:
+        """Bring to disk what is gathered and what is applied, in one batch."""
         started = perf_counter()
-        log_part, self._lazy_part = self._lazy_part, {}
+        log_part, self._log_part = self._log_part, {}
         applied = self.tables.applied.index
         state_part = self.tables.take_writes()
         feed_part = self.feed.take_part()
         compact_part = self._log.compact_part(self._compactable_index())
-        self._disk.write(compact_part, log_part, state_part, feed_part)
-        self._durable_index = applied
-        self._flush_at_ns = 0
         if compact_part:
             self.raft.compacted(self._log.first_index)
+        self._flush_at_ns = 0
+        self._writing(
+            lambda: self._disk.write(compact_part, log_part, state_part, feed_part),
+            lambda: self._conversation.go_on(self._monotonic_ns()),
+        )
+        self._durable_index = applied
         self.meters.sync_time.observe(perf_counter() - started)
 
     def _compactable_index(self) -> int:

@@ -20,6 +20,7 @@ from shards.letters import Posted, seal, unseal
 from shards.replica import Replica
 from shards.snapshot import Snapshots, finish_install
 from shards.storage import Disk
+from shards.writing import Action
 from tests.support.builders import NOW
 
 GROUP = "cluster/0/1"
@@ -38,6 +39,11 @@ class Node:
         self.asked: dict[int, type[Operation] | type[Query]] = {}
         self.is_running = False
         self.replacements = 0
+        self.slow_ms = 0  # how long the next write takes
+        self.listens = True  # to the others, while it writes
+        self.while_writing: Action = lambda: None
+        self.is_writing = False
+        self.inbox: list[Posted] = []  # what arrives meanwhile
         self.start(first_incarnation=0 if founders else 1_000_000)
 
     @property
@@ -58,8 +64,10 @@ class Node:
             address=f"127.0.0.1:{self.name[-1]}400",
             nodes=NODES,
             post=self._post,
+            hear=self._hear,
+            writing=self._write,
             snapshots=self.snapshots,
-            options=raft.Options(heartbeat_ns=100 * MS, election_ns=500 * MS),
+            options=raft.Options(heartbeat_ns=100 * MS, election_ns=500 * MS, disk_stall_ns=5_000 * MS),
         )
         group = self.group
         self.replica = Replica(
@@ -90,7 +98,7 @@ class Node:
         return self.group.last_id
 
     def turn(self, arrived: Any = (), letters: Any = ()) -> None:
-        if not self.is_running:
+        if not self.is_running or self.is_writing:
             return
         try:
             replies = self.replica.turn(arrived, letters)
@@ -110,6 +118,23 @@ class Node:
 
     def _post(self, posted: Posted) -> bool:
         return self.group.post(self.name, posted)
+
+    def _hear(self) -> list[Posted]:
+        heard, self.inbox = self.inbox, []
+        return heard
+
+    def _write(self, write: Action, meanwhile: Action) -> None:
+        """Time passes for everybody while this disk is slow."""
+        slow_ms, self.slow_ms = self.slow_ms, 0
+        self.is_writing = True
+        for _ in range(0, slow_ms, 20):
+            self.group.pass_time(20)
+            if self.listens:
+                meanwhile()
+            self.while_writing()
+        write()
+        self.is_writing = False
+        self.group.mail.extendleft((posted.node, self.name, seal(GROUP, *posted)) for posted in reversed(self._hear()))
 
 
 class Group:
@@ -148,8 +173,13 @@ class Group:
             if not self.mail:
                 return
             sender, receiver, frame = self.mail.popleft()
-            if not {sender, receiver} & self.cut_off:
-                self.nodes[receiver].turn((), [unseal(GROUP, frame)])
+            if {sender, receiver} & self.cut_off:
+                continue
+            node = self.nodes[receiver]
+            if node.is_writing:
+                node.inbox.append(unseal(GROUP, frame))
+            else:
+                node.turn((), [unseal(GROUP, frame)])
         raise AssertionError("the letters never end")
 
     def pass_time(self, ms: int) -> None:
