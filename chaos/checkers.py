@@ -3,15 +3,23 @@
 Pure, so that each can be shown to bite: `tests/chaos/test_checkers.py` breaks every promise once.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from chaos.state import Held
 from chaos.workload import History
-from corvo.job import Job
+from corvo.batches import Batch
+from corvo.bonds import Bonds, Chain, Step
+from corvo.job import Controls, Job, JobError, Queue, Worker
 from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.retry import BACKOFF_NAMES
+from corvo.state.schedules import Schedule
+
+T = TypeVar("T")
 
 
 def lost_jobs(history: History, held: Held) -> list[str]:
@@ -58,52 +66,63 @@ def wrong_counts(held: Held) -> list[str]:
     return faults
 
 
-def unlike_errors(held: Held, errors: Iterable[sqlite3.Row]) -> list[str]:
-    """Promise 6, for the failures that were recorded."""
-    rows = {(row["job_id"], row["claim"]): (row["attempt"], row["error"], row["created_at"]) for row in errors}
-    kept = {key: (one.attempt, one.error, to_rfc3339(one.created_at)) for key, one in held.errors.items()}
-    return [
-        f"error {key} is {rows.get(key)} in read.db and {kept.get(key)} in its shard"
-        for key in sorted(rows.keys() | kept.keys())
-        if rows.get(key) != kept.get(key)
-    ]
-
-
-def unlike_workers(held: Held, workers: Iterable[sqlite3.Row]) -> list[str]:
-    rows = {(row["id"], row["shard"]): (row["hostname"] or "", row["last_heartbeat"]) for row in workers}
-    kept = {key: (one.hostname, to_rfc3339(one.last_seen_at)) for key, one in held.workers.items()}
-    return [
-        f"worker {key} is {rows.get(key)} in read.db and {kept.get(key)} in its shard"
-        for key in sorted(rows.keys() | kept.keys())
-        if rows.get(key) != kept.get(key)
+def misplaced_jobs(held: Held, jobs: Iterable[sqlite3.Row]) -> list[str]:
+    """Promise 6, for jobs that move: each is on one shard, and has one row, of that shard."""
+    rows = {(row["id"], row["shard"]) for row in jobs}
+    shards = Counter(job_id for job_id, _ in held.places)
+    faults = [f"job {job_id} is on {count} shards" for job_id, count in sorted(shards.items()) if count > 1]
+    return faults + [
+        f"job {job_id} of shard {shard} is only in {'read.db' if (job_id, shard) in rows else 'its shard'}"
+        for job_id, shard in sorted(rows ^ held.places)
     ]
 
 
 def unlike_rows(held: Held, jobs: Iterable[sqlite3.Row], queues: Iterable[sqlite3.Row]) -> list[str]:
     """Promise 6: read.db equals the shards' state, row for row."""
-    faults = []
-    rows = {row["id"]: row for row in jobs}
-    for job_id in sorted(rows.keys() ^ held.jobs.keys()):
-        faults.append(f"job {job_id} is only in {'read.db' if job_id in rows else 'its shard'}")
-    for job_id in sorted(rows.keys() & held.jobs.keys()):
+    return [
+        *_unlike("job", {row["id"]: row for row in jobs}, held.jobs, job_row),
+        *_unlike("queue", {row["name"]: row for row in queues}, held.queues, queue_row),
+    ]
+
+
+def unlike_errors(held: Held, errors: Iterable[sqlite3.Row]) -> list[str]:
+    """Promise 6, for the failures that were recorded."""
+    return _unlike("error", {(row["job_id"], row["claim"]): row for row in errors}, held.errors, error_row)
+
+
+def unlike_workers(held: Held, workers: Iterable[sqlite3.Row]) -> list[str]:
+    return _unlike("worker", {(row["id"], row["shard"]): row for row in workers}, held.workers, worker_row)
+
+
+def unlike_batches(held: Held, batches: Iterable[sqlite3.Row]) -> list[str]:
+    return _unlike("batch", {row["id"]: row for row in batches}, held.batches, batch_row)
+
+
+def unlike_schedules(held: Held, schedules: Iterable[sqlite3.Row]) -> list[str]:
+    return _unlike("schedule", {row["id"]: row for row in schedules}, held.schedules, schedule_row)
+
+
+def _unlike(
+    kind: str, rows: dict[Any, sqlite3.Row], kept: dict[Any, T], row_of: Callable[[T], dict[str, object]]
+) -> list[str]:
+    faults = [
+        f"{kind} {key} is only in {'read.db' if key in rows else 'its shard'}"
+        for key in sorted(rows.keys() ^ kept.keys())
+    ]
+    for key in sorted(rows.keys() & kept.keys()):
         faults += [
-            f"job {job_id}: {column} is {rows[job_id][column]!r} in read.db and {value!r} in its shard"
-            for column, value in _row_of(held.jobs[job_id]).items()
-            if rows[job_id][column] != value
+            f"{kind} {key}: {column} is {rows[key][column]!r} in read.db and {value!r} in its shard"
+            for column, value in row_of(kept[key]).items()
+            if rows[key][column] != value
         ]
-    counts = {row["name"]: row for row in queues}
-    for name in sorted(counts.keys() ^ held.queues.keys()):
-        faults.append(f"queue {name} is only in {'read.db' if name in counts else 'its shard'}")
-    for name in sorted(counts.keys() & held.queues.keys()):
-        for state in State:
-            stored, exact = counts[name][STATE_NAMES[state]], held.queues[name].counts[state]
-            if stored != exact:
-                faults.append(f"queue {name}: {STATE_NAMES[state]} is {stored} in read.db and {exact} in its shard")
     return faults
 
 
-def _row_of(job: Job) -> dict[str, object]:
-    """Written down a second time on purpose: a checker that shares the mirror's code shares its mistakes."""
+# The rows, written down a second time on purpose: a checker that shares the mirror's code shares its mistakes.
+
+
+def job_row(job: Job) -> dict[str, object]:
+    bonds = job.bonds or Bonds()
     return {
         "queue": job.queue,
         "state": STATE_NAMES[job.state],
@@ -120,8 +139,117 @@ def _row_of(job: Job) -> dict[str, object]:
         "progress": job.progress.decode() or None,
         "checkpoint": job.checkpoint.decode() or None,
         "result": job.result.decode() or None,
+        "parent_id": job.parent_id or None,
+        "lease_expires_at": to_rfc3339(job.lease_expires_at) if job.state == State.ACTIVE else None,
+        "scheduled_at": None if job.due_at == LATEST_NS else to_rfc3339_or_none(job.due_at),
         "created_at": to_rfc3339(job.created_at),
         "started_at": to_rfc3339_or_none(job.started_at),
         "completed_at": to_rfc3339_or_none(job.completed_at),
         "failed_at": to_rfc3339_or_none(job.failed_at),
+        "unique_key": bonds.unique_key or None,
+        "batch_id": bonds.batch_id or None,
+        "chain_id": bonds.chain.id if bonds.chain else None,
+        "chain_step": bonds.chain.step if bonds.chain else None,
+        "chain_config": _chain_text(bonds.chain) if bonds.chain else None,
+        "expire_at": to_rfc3339_or_none(bonds.expire_at),
+        "hold_reason": bonds.hold_reason or None,
+    }
+
+
+def _chain_text(chain: Chain) -> str:
+    steps = ",".join(_step_text(step) for step in chain.steps)
+    on_failure, on_exit = (_step_text(step) if step else "null" for step in (chain.on_failure, chain.on_exit))
+    return f'{{"steps":[{steps}],"on_failure":{on_failure},"on_exit":{on_exit}}}'
+
+
+def _step_text(step: Step) -> str:
+    """The payload byte for byte; a queue's name needs no escape."""
+    return f'{{"queue":"{step.queue}","payload":{step.payload.decode()}}}'
+
+
+def error_row(error: JobError) -> dict[str, object]:
+    return {
+        "attempt": error.attempt,
+        "error": error.error,
+        "backtrace": error.backtrace or None,
+        "created_at": to_rfc3339(error.created_at),
+        "worker_id": error.worker_id or None,
+        "started_at": to_rfc3339_or_none(error.started_at),
+    }
+
+
+def queue_row(queue: Queue) -> dict[str, object]:
+    controls = queue.controls or Controls()
+    retention = [None if span_ms == -1 else span_ms for span_ms in controls.retention_ms]
+    return {
+        **{STATE_NAMES[state]: queue.counts[state] for state in State},
+        "created_at": to_rfc3339(queue.created_at),
+        "enqueued": queue.enqueued,
+        "completed_total": queue.completed,
+        "failed": queue.failed,
+        "paused": 1 if controls.is_paused else 0,
+        "draining": 1 if controls.is_draining else 0,
+        "max_concurrency": controls.max_concurrency or None,
+        "rate_limit": controls.rate or None,
+        "rate_window_ms": controls.window_ms or None,
+        "retention_completed_ms": retention[0],
+        "retention_dead_ms": retention[1],
+        "retention_cancelled_ms": retention[2],
+    }
+
+
+def worker_row(worker: Worker) -> dict[str, object]:
+    return {
+        "hostname": worker.hostname or None,
+        "queues": json.dumps(worker.queues, separators=(",", ":")),
+        "last_heartbeat": to_rfc3339(worker.last_seen_at),
+        "started_at": to_rfc3339(worker.started_at or worker.last_seen_at),
+        "pool_size": worker.pool_size or None,
+        "version": worker.version or None,
+    }
+
+
+def batch_row(batch: Batch) -> dict[str, object]:
+    completed, dead, cancelled, deleted = batch.ended
+    state = "open"
+    if batch.is_sealed:
+        state = "completed" if batch.finished_at else "sealed"
+    return {
+        "state": state,
+        "description": batch.description or None,
+        "total": batch.total,
+        "pending": batch.total - completed - dead - cancelled - deleted,
+        "succeeded": completed,
+        "failed": dead + cancelled + deleted,
+        "dead": dead,
+        "cancelled": cancelled,
+        "deleted": deleted,
+        "on_complete": _step_text(batch.on_complete) if batch.on_complete else None,
+        "on_success": _step_text(batch.on_success) if batch.on_success else None,
+        "on_failure": _step_text(batch.on_failure) if batch.on_failure else None,
+        "created_at": to_rfc3339(batch.created_at),
+        "finished_at": to_rfc3339_or_none(batch.finished_at),
+    }
+
+
+def schedule_row(schedule: Schedule) -> dict[str, object]:
+    terms = schedule.terms
+    return {
+        "name": schedule.name,
+        "queue": terms.queue,
+        "cron": terms.cron,
+        "timezone": terms.timezone,
+        "payload": terms.payload.decode(),
+        "unique_key": terms.unique_key or None,
+        "max_retries": terms.max_retries,
+        "last_run": to_rfc3339_or_none(schedule.last_slot),
+        "next_run": None if schedule.is_paused else to_rfc3339_or_none(schedule.next_at),
+        "created_at": to_rfc3339(schedule.created_at),
+        "updated_at": to_rfc3339(schedule.updated_at),
+        "paused": 1 if schedule.is_paused else 0,
+        "priority": int(terms.priority),
+        "tags": terms.tags.decode() or None,
+        "catch_up": ("skip", "last", "all")[terms.catch_up],
+        "catch_up_max": terms.catch_up_max,
+        "fired": schedule.fired,
     }

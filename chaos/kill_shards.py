@@ -108,14 +108,15 @@ def settled(node: Node) -> Held:
 
 
 def unlike_rows(node: Node, held: Held) -> list[str]:
-    jobs = rows_of(node.data_dir, "SELECT * FROM jobs")
-    queues = rows_of(node.data_dir, "SELECT * FROM queues")
-    errors = rows_of(node.data_dir, "SELECT * FROM job_errors")
-    workers = rows_of(node.data_dir, "SELECT * FROM workers")
+    tables = ("jobs", "queues", "job_errors", "workers", "batches", "schedules")
+    rows = {table: rows_of(node.data_dir, f"SELECT * FROM {table}") for table in tables}
     return [
-        *checkers.unlike_rows(held, jobs, queues),
-        *checkers.unlike_errors(held, errors),
-        *checkers.unlike_workers(held, workers),
+        *checkers.misplaced_jobs(held, rows["jobs"]),
+        *checkers.unlike_rows(held, rows["jobs"], rows["queues"]),
+        *checkers.unlike_errors(held, rows["job_errors"]),
+        *checkers.unlike_workers(held, rows["workers"]),
+        *checkers.unlike_batches(held, rows["batches"]),
+        *checkers.unlike_schedules(held, rows["schedules"]),
     ]
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 import zmq
 
+from corvo.batches import Batch, decode_batch
 from corvo.job import Job, JobError, Queue, Worker, decode_job, decode_job_error, decode_queue, decode_worker
 from corvo.limits import MESSAGE_BYTES_MAX
 from corvo.node import RUN
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import Piece, Scan
 from corvo.state import keys
+from corvo.state.schedules import Schedule, decode_schedule
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
 
@@ -25,6 +27,9 @@ class Held(msgspec.Struct):
     errors: dict[tuple[str, int], JobError] = {}
     queues: dict[str, Queue] = {}
     workers: dict[tuple[str, int], Worker] = {}
+    batches: dict[str, Batch] = {}
+    schedules: dict[str, Schedule] = {}
+    places: set[tuple[str, int]] = set()  # jobs and their shards: a job may move, and is never in two
 
 
 def held_by_shards(data_dir: Path, shards: int) -> Held:
@@ -61,15 +66,22 @@ def _keep(held: Held, shard: int, key: bytes, value: bytes) -> None:
     if key.startswith(keys.JOBS):
         job = decode_job(value)
         held.jobs[job.id] = job
+        held.places.add((job.id, shard))
     elif key.startswith(keys.JOB_ERRORS):
         error = decode_job_error(value)
         held.errors[error.job_id, error.claim] = error
     elif key.startswith(keys.QUEUES):
         queue = decode_queue(value)
         held.queues[queue.name] = queue
-    else:
+    elif key.startswith(keys.WORKERS):
         worker = decode_worker(value)
         held.workers[worker.id, shard] = worker
+    elif key.startswith(keys.BATCHES):
+        batch = decode_batch(value)
+        held.batches[batch.id] = batch
+    else:
+        schedule = decode_schedule(value)
+        held.schedules[schedule.id] = schedule
 
 
 class _Line:

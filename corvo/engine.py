@@ -6,6 +6,7 @@ and the replica stops before it can write what it does not understand.
 
 from typing import Any
 
+from corvo.consequences import draw
 from corvo.errors import Refusal, Refused
 from corvo.ops.operation import Operation
 from corvo.state.tables import Changes, Tables
@@ -22,6 +23,9 @@ def apply_entry(
 
 def _apply(tables: Tables, operation: Operation) -> Any:
     try:
-        return operation.apply(tables)
+        result = operation.apply(tables)
+        if tables.ended or tables.errands.here:
+            draw(tables)
+        return result
     except Refusal as refusal:
-        return Refused(refusal.code, refusal.message)
+        return Refused(refusal.code, refusal.message, refusal.retry_after_ms)

@@ -2,7 +2,7 @@
 
     Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
-    ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  MEMBERSHIP_REFUSED
+    ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  UNIQUE_CONFLICT  BATCH_SEALED …
     └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
 
 A refusal decided inside an operation is data: it is replicated like any result and travels back over the wire as
@@ -18,11 +18,19 @@ STATUS: dict[str, int] = {
     "BAD_REQUEST": 400,
     "NOT_FOUND": 404,
     "JOB_NOT_FOUND": 404,
+    "QUEUE_NOT_FOUND": 404,
+    "BATCH_NOT_FOUND": 404,
+    "SCHEDULE_NOT_FOUND": 404,
     "METHOD_NOT_ALLOWED": 405,
     "REQUEST_TIMEOUT": 408,
     "WRONG_STATE": 409,
     "LEASE_LOST": 409,
     "MEMBERSHIP_REFUSED": 409,
+    "UNIQUE_CONFLICT": 409,
+    "SCHEDULE_EXISTS": 409,
+    "TOO_MANY_SCHEDULES": 409,
+    "JOB_MOVED": 409,  # between shard and gateway only: the message is the shard to ask, and the gateway asks there
+    "BATCH_SEALED": 409,
     "PAYLOAD_TOO_LARGE": 413,
     "BODY_TOO_LARGE": 413,
     "URI_TOO_LONG": 414,

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from corvo.bonds import Bonds
 from corvo.lifecycle import State
 from corvo.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT
 from corvo.moments import LATEST_NS
@@ -82,6 +83,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     checkpoint: bytes = b""
     result: bytes = b""
     parent_id: str = ""
+    bonds: Bonds | None = None  # conditions, and ties to other jobs
 
 
 class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -93,6 +95,20 @@ class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
     error: str
     backtrace: str
     created_at: int
+    worker_id: str = ""
+    started_at: int = 0
+    is_interrupted: bool = False  # it did not fail: somebody ended it
+
+
+class Controls(msgspec.Struct, array_like=True):
+    """What somebody has decided about a queue. 0 means no limit; a retention of -1, that of the server."""
+
+    is_paused: bool = False
+    is_draining: bool = False
+    max_concurrency: int = 0
+    rate: int = 0  # claims
+    window_ms: int = 0  # within any span of this length
+    retention_ms: tuple[int, int, int] = (-1, -1, -1)  # of completed, dead, cancelled jobs
 
 
 class Queue(msgspec.Struct, array_like=True):
@@ -105,6 +121,10 @@ class Queue(msgspec.Struct, array_like=True):
     enqueued: int = 0  # ever
     completed: int = 0  # ever
     failed: int = 0  # attempts that failed, ever
+    controls: Controls | None = None
+    # The newest clearing, how many jobs it removed, and until when they were born (negative: it is done): repeated, it
+    # answers the same.
+    cleared: tuple[int, int, int] = (0, 0, 0)
 
 
 class Worker(msgspec.Struct, array_like=True):
@@ -113,6 +133,8 @@ class Worker(msgspec.Struct, array_like=True):
     queues: list[str]
     started_at: int
     last_seen_at: int
+    pool_size: int = 0
+    version: str = ""
 
 
 encode = msgspec.msgpack.Encoder().encode

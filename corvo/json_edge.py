@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from corvo.errors import Refusal, invalid
+from corvo.expectations import expected
 from corvo.limits import JSON_DEPTH_MAX, SMALL_JSON_BYTES_MAX
 
 T = TypeVar("T")
@@ -19,7 +20,9 @@ _EXTREME_NUMBER = re.compile(rb"[0-9][eE][+-]?[0-9]{3}|[0-9]{300}")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _FIELD_PATH = re.compile(r"(.*) - at `\$(.*)`$", re.DOTALL)
 _FIELD_NAME = re.compile(r"(?:required|unknown) field `(.*)`$", re.DOTALL)
+_SAYS_LITTLE = re.compile(r"Invalid enum value |Expected `str` matching regex |Expected `bool`, got `str`")
 EMPTY_RAW = msgspec.Raw(b"")
+_decode_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def no_document() -> msgspec.Raw:
@@ -37,7 +40,7 @@ def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise _validation_refusal(error) from None
+        raise validation_refusal(error, decoder.type) from None
     except msgspec.DecodeError as error:
         raise Refusal("PARSE_ERROR", f"the body is not JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError, OverflowError) as error:
@@ -90,18 +93,31 @@ def object_document(raw: msgspec.Raw, field: str) -> bytes:
     return text
 
 
+def keys_of(stored: bytes) -> dict[str, msgspec.Raw]:
+    """A stored document, to be merged with other keys: its own keys with their bytes untouched. A document that is no
+    object has no room for others and stands under `payload`."""
+    if not stored:
+        return {}
+    return _decode_keys(stored) if stored.lstrip()[:1] == b"{" else {"payload": msgspec.Raw(stored)}
+
+
 def to_raw(stored: bytes) -> Any:
     """A stored document for an answer: None where there is none."""
     return msgspec.Raw(stored) if stored else None
 
 
-def _validation_refusal(error: msgspec.ValidationError) -> Refusal:
-    message, path = str(error), ""
+def validation_refusal(error: msgspec.ValidationError, kind: Any) -> Refusal:
+    """Names the field, and what it may hold where msgspec's own words leave that open."""
+    message, place = str(error), ""
     match = _FIELD_PATH.match(message)
     if match is not None:
-        message, path = match[1], match[2].lstrip(".")
+        message, place = match[1], match[2]
+    path = place.lstrip(".")
     named = _FIELD_NAME.search(message)
     if named is not None:
         path = f"{path}.{named[1]}" if path else named[1]
+    elif _SAYS_LITTLE.match(message) and (words := expected(kind, place)):
+        shown = message.removeprefix("Invalid enum value ") if message.startswith("Invalid enum") else ""
+        message = f"expected {words}" + (f", not {shown}" if shown else "")
     field = path or "body"
     return Refusal("VALIDATION_ERROR", f"{field}: {message}", field=field)

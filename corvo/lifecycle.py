@@ -1,4 +1,4 @@
-"""The life of a job, as data: eight states, thirteen verbs, one table.
+"""The life of a job, as data: eight states, sixteen verbs, one table.
 
 Written this way round every verb has exactly one destination. A verb is a decided fact, not a wish: `fail` looks at
 the attempts left and then says `RETRY_LATER` or `GIVE_UP`; the table holds no condition. `state/effects.py` is the
@@ -44,6 +44,9 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     EXPIRE = "expire"
     RUN_AGAIN = "run_again"
+    REQUEUE = "requeue"
+    SNOOZE = "snooze"
+    FORSAKE = "forsake"
 
 
 class Rule(NamedTuple):
@@ -78,11 +81,18 @@ RULES: MappingProxyType[Verb, Rule] = MappingProxyType(
             State.HELD,
         ),
         Verb.EXPIRE: _rule(
-            State.DEAD, "upkeep, time to live over", State.PENDING, State.SCHEDULED, State.RETRYING, State.HELD
+            State.DEAD,
+            "upkeep or heartbeat, time to live over",
+            State.PENDING,
+            State.ACTIVE,
+            State.SCHEDULED,
+            State.RETRYING,
+            State.HELD,
         ),
-        Verb.RUN_AGAIN: _rule(
-            State.PENDING, "retry, requeue", State.DEAD, State.CANCELLED, State.COMPLETED, State.SCHEDULED
-        ),
+        Verb.RUN_AGAIN: _rule(State.PENDING, "retry", State.DEAD, State.CANCELLED, State.COMPLETED, State.SCHEDULED),
+        Verb.REQUEUE: _rule(State.PENDING, "requeue", State.DEAD),
+        Verb.SNOOZE: _rule(State.SCHEDULED, "fail with snooze", State.ACTIVE),
+        Verb.FORSAKE: _rule(State.DEAD, "a job it waited for was lost", State.SCHEDULED),
     }
 )
 

@@ -10,6 +10,9 @@ import re
 QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
 WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
+BATCH_ID = re.compile(r"s[0-9]{2}_batch_[0-9a-z]{26}")
+SCHEDULE_ID = re.compile(r"s[0-9]{2}_sched_[0-9a-z]{26}")
+SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # a name is never taken for an id
 
 NODES_MAX = 15  # of one cluster
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
@@ -36,6 +39,27 @@ LEASE_MS_MAX = 12 * 3600 * 1000
 POLL_MS_DEFAULT = 30_000
 POLL_MS_MAX = 60_000
 
+PROGRESS_TOLD_BYTES_MAX = 1024  # in an event; longer progress stands in its job, not in the journal too
+EVENTS_KEPT = 100_000  # of each shard: what a listener that was away may still catch up with
+RETENTION_MS_DEFAULT = 7 * 24 * 3600 * 1000  # of jobs that have ended
+WORKER_FORGOTTEN_NS = 15 * 60 * 10**9  # after so long without a word
+UNIQUE_PERIOD_MS_DEFAULT = 3_600_000  # the original's
+BATCH_ASKS_KEPT_MS = 600_000  # far longer than any gateway goes on repeating a request
+CANCEL_GRACE_MS_DEFAULT = 30_000
+ERRANDS_PER_DELIVERY = 500
+DELIVERY_BYTES_MAX = 1024 * 1024
+STEPS_PER_CHAIN_MAX = 100
+CHAIN_BYTES_MAX = 256 * 1024  # payloads of all its steps: every job of a chain carries them, and is rewritten with them
+DEPENDENCIES_MAX = 100  # of one job
+SCHEDULES_MAX = 10_000  # of each shard: they are kept in memory
+CATCH_UP_MAX = 1000  # missed slots of one schedule that are made up for
+RATE_MAX = 100_000  # claims in a window: each moment of it is remembered
+WINDOW_MS_MIN = 1000
+WINDOW_MS_MAX = 24 * 3600 * 1000
+CONCURRENCY_MAX = 1_000_000  # jobs of a queue that are active at a time; beyond it a limit limits nothing
+RETENTION_MS_MIN = 1000
+WEIGHT_MAX = 1000  # of a queue among those of one fetch
+POOL_SIZE_MAX = 1_000_000  # jobs that one worker says it can run at a time
 UPKEEP_JOBS_PER_ENTRY = 500  # timers due at one moment are settled in slices, so that one entry stays short
 ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not drag a thousand backtraces
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from corvo.errors import Refusal
-from corvo.limits import JOB_ID
+from corvo.limits import BATCH_ID, JOB_ID, SCHEDULE_ID, SCHEDULE_NAME
 
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
@@ -34,3 +34,20 @@ def shard_of_job(job_id: str, shard_count: int) -> int:
     if shard is None:
         raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:64]!r}")
     return shard
+
+
+def shard_of_batch(batch_id: str, shard_count: int) -> int:
+    """The shard on which the batch is counted, read from its id."""
+    if BATCH_ID.fullmatch(batch_id) and int(batch_id[1:3]) < shard_count:
+        return int(batch_id[1:3])
+    raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:64]!r}")
+
+
+def shard_of_schedule(id_or_name: str, shard_count: int) -> int:
+    """The shard that keeps the schedule: in the id, and following from the name, so that no two share one."""
+    if SCHEDULE_ID.fullmatch(id_or_name):
+        if int(id_or_name[1:3]) < shard_count:
+            return int(id_or_name[1:3])
+    elif SCHEDULE_NAME.fullmatch(id_or_name):
+        return fnv32a(id_or_name) % shard_count
+    raise Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {id_or_name[:64]!r}")

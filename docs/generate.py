@@ -71,9 +71,14 @@ DIAGRAM = """\
                          │                   │                            │
                          └───────────────────┼────────────────────────────┘
                                              │
+                                             ├──snooze──▶ scheduled   no attempt is used
+                                             │
                                              └──give_up──▶ dead
 
+ hold leads from scheduled, pending, active and retrying to held; approve from there to pending, reject to dead
  cancel leads from scheduled, pending, active, retrying and held to cancelled
+ expire leads from the same states to dead, and forsake from scheduled, when a job that it waits for is lost
+ run_again leads from dead, cancelled, completed and scheduled to pending, requeue from dead
 """
 
 ERRORS = {
@@ -82,6 +87,14 @@ ERRORS = {
     "BAD_REQUEST": "The request cannot be understood: two lengths, an odd address, or versions that do not fit.",
     "NOT_FOUND": "Nothing is served at this address; `/docs` lists what is.",
     "JOB_NOT_FOUND": "No job has this id.",
+    "QUEUE_NOT_FOUND": "No queue has this name: nothing was ever enqueued there, or it was deleted.",
+    "BATCH_NOT_FOUND": "No batch has this id, or it is over and forgotten.",
+    "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
+    "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
+    "TOO_MANY_SCHEDULES": "The shard has as many schedules as it takes. Delete some, or use jobs that enqueue jobs.",
+    "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; the sentence names it.",
+    "JOB_MOVED": "Between processes only: the job is on another shard, where the gateway asks again. Never an answer.",
+    "BATCH_SEALED": "The batch takes no more jobs. Make another one.",
     "METHOD_NOT_ALLOWED": "The address exists, but not for this method.",
     "REQUEST_TIMEOUT": "The body did not arrive in time.",
     "WRONG_STATE": "The job is in a state that does not allow this; the sentence names the state.",
@@ -114,7 +127,6 @@ FIELD_NOTES = {
     ("EnqueueBody", "retry_max_delay"): "the longest pause; 10 minutes when left out",
     ("EnqueueBody", "retry_base_delay_ms"): "the same as a number; wins over the text",
     ("EnqueueBody", "retry_max_delay_ms"): "the same as a number; wins over the text",
-    ("EnqueueBody", "scheduled_at"): "not before this moment",
     ("EnqueueBody", "tags"): "an object",
     ("EnqueueBody", "checkpoint"): "where the first attempt should begin",
     ("EnqueueBody", "parent_id"): "noted, not checked",
@@ -378,10 +390,11 @@ def states() -> str:
 
 
 def _verbs_spoken() -> set[Verb]:
-    """Verbs that some operation uses, found in its source."""
+    """Verbs that some operation or errand uses, found in its source."""
     return {
         Verb[node.attr]
-        for path in sorted((ROOT / "corvo" / "ops").rglob("*.py"))
+        for folder in ("ops", "errands")
+        for path in sorted((ROOT / "corvo" / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Verb"
     }

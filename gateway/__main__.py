@@ -25,6 +25,7 @@ from corvo.ops.operation import Asking
 from corvo.settings import Settings
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
+from gateway.events import Listening
 from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.journeys import Journeys
@@ -33,6 +34,7 @@ from gateway.metrics import Metrics
 from gateway.pages import Pages
 from gateway.stream import Streams
 
+CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
 
 log = structlog.get_logger()
@@ -68,7 +70,7 @@ async def _run(settings: Settings, run_dir: Path) -> None:
     health = Health(shards, read_db, settings.node_id, draining)
     metrics = Metrics()
     fetching = Fetching(shards, draining)
-    journeys = Journeys(shards, fetching, read_db, mint, health)
+    journeys = Journeys(shards, fetching, read_db, mint, health, Listening(shards, draining))
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
     streams = Streams(shards, fetching, asking)
@@ -112,9 +114,17 @@ def _config(settings: Settings) -> Config:
 
 class _Connection(TCPServer):
     """Hypercorn keeps the socket of an idle client that has gone until `keep_alive_timeout`: at a hundred visits a
-    second that is 7,500 descriptors for nobody. Ours is closed with the client."""
+    second that is 7,500 descriptors for nobody. Ours is closed with the client, and with one that reads nothing."""
 
     _has_gone = False
+
+    async def _close(self) -> None:
+        """What a client does not read is not kept for it for ever."""
+        timer = self.loop.call_later(CLOSE_S, self.writer.transport.abort)
+        try:
+            await super()._close()
+        finally:
+            timer.cancel()
 
     async def _read_data(self) -> None:
         await super()._read_data()  # returns when the client is gone

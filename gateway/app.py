@@ -14,10 +14,22 @@ from corvo import ops, queries
 from corvo.errors import Refusal
 from corvo.json_edge import decode_body
 from corvo.ops.operation import Answer, Asking, Endpoint
-from gateway.http import METHODS, Disconnected, Receive, Request, Response, Scope, Send, require_json
+from gateway.http import (
+    METHODS,
+    Disconnected,
+    Receive,
+    Request,
+    Response,
+    Scope,
+    Send,
+    Streaming,
+    parse_query,
+    require_json,
+)
 from gateway.links import Shards
 from gateway.metrics import Metrics
 from gateway.pages import METRICS_UNDER_API
+from gateway.rounds import carry_out
 from gateway.routes import API, Routes
 from gateway.stream import PATH as STREAM_PATH
 from gateway.stream import Streams
@@ -85,7 +97,10 @@ class Gateway:
             endpoint = match.endpoint
             route = endpoint.path
             answer = await self._answer(endpoint, self._body(endpoint, request, body), match.parameters, request)
-            await response.json(answer.status, answer.body)
+            if isinstance(answer.body, Streaming):
+                await response.stream(answer.status, answer.body)
+            else:
+                await response.json(answer.status, answer.body)
         except Refusal as refusal:
             await response.refusal(refusal)
         except Disconnected:
@@ -104,7 +119,9 @@ class Gateway:
 
     def _body(self, endpoint: Endpoint, request: Request, body: bytes) -> Any:
         if endpoint.body is None:
-            return None
+            if endpoint.plan is None or endpoint.query is None:
+                return None
+            return parse_query(endpoint.query, request.query)
         if not body and endpoint.body_optional:
             return endpoint.body()
         require_json(request.content_type)
@@ -113,8 +130,7 @@ class Gateway:
     async def _answer(self, endpoint: Endpoint, body: Any, parameters: tuple[str, ...], request: Request) -> Answer:
         if endpoint.plan is None:
             return await self._journeys[endpoint.name](body, request)
-        plan = endpoint.plan(self._asking, body, *parameters)
-        return plan.conclude(await self._shards.ask_all(plan.calls))
+        return await carry_out(self._shards, endpoint.plan(self._asking, body, *parameters), request.hung_up)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -1,7 +1,8 @@
 """Fetch, as a journey: queues on one shard or on many, waiting without claiming twice.
 
 On one shard the fetch itself waits there. Over several shards each is asked in turn, in the order in which the caller
-named the queues; when none has a job, all are awaited (which claims nothing) and the first to call is asked again.
+named the queues, or in one that is drawn by their weights; when none has a job, all are awaited (which claims nothing)
+and the first to call is asked again.
 
 A job that comes must find nothing between its shard's answer and the worker: what ends a wait early (the client hangs
 up, the gateway drains) works from the side, by recalling the parked calls, which are then answered empty.
@@ -16,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from corvo import fairness
 from corvo.errors import Refusal
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
@@ -42,7 +44,7 @@ class Fetching:
         begun = self.begin(fetch)
         if begun is not None:
             return await self.finish(*begun, hung_up)
-        return await self._fetch_over(fetch, self._runs(fetch), hung_up)
+        return await self._fetch_over(fetch, hung_up)
 
     def begin(self, fetch: Fetch) -> tuple[int, Pending] | None:
         """A fetch on one shard leaves in this very tick, behind whatever was asked of that shard before it. None: its
@@ -61,21 +63,23 @@ class Fetching:
         with self._watched([(shard, pending)], hung_up):
             return await future
 
-    def _runs(self, fetch: Fetch) -> list[tuple[int, list[str]]]:
-        """Neighbouring queues of one shard together, in the order in which the caller named them."""
-        return [
-            (shard, list(queues))
-            for shard, queues in groupby(fetch.queues, lambda queue: shard_of_queue(queue, len(self._shards)))
-        ]
+    def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
+        """Neighbouring queues of one shard together, in the order in which they are to be served; `among` only those
+        of one shard. With weights the order is drawn anew for each claim id, over all queues: so a queue gets its
+        share whatever shards the others are on, and however many of them are empty."""
+        queues = fetch.queues
+        if fetch.weights:
+            queues = [queues[place] for place in fairness.order(fetch.weights, fetch.claim_id)]
+        placed = ((shard_of_queue(queue, len(self._shards)), queue) for queue in queues)
+        wanted = [(shard, queue) for shard, queue in placed if among is None or shard == among]
+        return [(shard, [queue for _, queue in run]) for shard, run in groupby(wanted, lambda each: each[0])]
 
-    async def _fetch_over(
-        self, fetch: Fetch, runs: list[tuple[int, list[str]]], hung_up: Callable[[], Awaitable[None]]
-    ) -> list[Claimed]:
+    async def _fetch_over(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         deadline = monotonic() + fetch.wait_ms / 1000
         by_shard: dict[int, list[str]] = {}
-        for shard, queues in runs:
-            by_shard.setdefault(shard, []).extend(queues)
-        claimed = await self._ask_in_turn(fetch, runs)
+        for queue in fetch.queues:
+            by_shard.setdefault(shard_of_queue(queue, len(self._shards)), []).append(queue)
+        claimed = await self._ask_in_turn(fetch, self._runs(fetch))
         while True:
             left_ms = int((deadline - monotonic()) * 1000)
             if claimed or left_ms <= 0 or self._draining.is_set():
@@ -86,7 +90,7 @@ class Fetching:
             caller = await self._first_call(asks, hung_up)
             if caller is None:
                 return []
-            claimed = await self._ask_in_turn(fetch, [(caller, by_shard[caller])])
+            claimed = await self._ask_in_turn(fetch, self._runs(fetch, caller))
 
     async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
         claimed: list[Claimed] = []
@@ -95,6 +99,7 @@ class Fetching:
             part = msgspec.structs.replace(
                 fetch,
                 queues=queues,
+                weights=[],
                 count=fetch.count - len(claimed),
                 wait_ms=0,
                 claim_id=fetch.claim_id + number,

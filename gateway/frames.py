@@ -1,7 +1,8 @@
 """The frames of the stream: what a client may ask in one, how it becomes operations, what is answered.
 
 Pure. Enqueues, acks, fails and heartbeats of a frame are grouped by shard, one operation each, and applied before its
-fetch. An item that is refused is answered in its place; the others of the frame are not touched by it.
+fetch. An item that is refused is answered in its place; the others of the frame are not touched by it. New jobs that
+belong to a batch or wait for others are planned apart, as a request over HTTP would be.
 """
 
 from typing import Annotated, Any
@@ -9,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from corvo.birth import NewJob
 from corvo.errors import Refusal, Refused
 from corvo.job import QueueName, ShortText, WorkerId
-from corvo.lifecycle import STATE_NAMES
 from corvo.limits import (
     FETCH_COUNT_MAX,
     HEARTBEAT_JOBS_MAX,
@@ -23,9 +24,9 @@ from corvo.limits import (
     QUEUES_PER_FETCH_MAX,
 )
 from corvo.ops.jobs.ack import Ack, AckBatchItem, AckOutcome, ack_item, ack_outcome
-from corvo.ops.jobs.enqueue import Enqueue, EnqueueBody, NewJob, new_job
+from corvo.ops.jobs.enqueue import Enqueue, EnqueueBody, Enqueued, enqueued, new_job, plan_jobs
 from corvo.ops.jobs.fail import Fail, FailBatchItem, FailOutcome, fail_item, fail_outcome
-from corvo.ops.jobs.fetch import Fetch, FetchedJob
+from corvo.ops.jobs.fetch import Fetch, FetchedJob, Wishes, weights_of
 from corvo.ops.jobs.heartbeat import (
     Heartbeat,
     HeartbeatJob,
@@ -34,12 +35,12 @@ from corvo.ops.jobs.heartbeat import (
     pulse_status,
     unknown_pulse,
 )
-from corvo.ops.jobs.lease import lost
-from corvo.ops.operation import Asking, Body, Operation, gather, spread
+from corvo.ops.jobs.lease import stranger
+from corvo.ops.operation import Answer, Asking, Body, Operation, Plan, gather, spread
 from corvo.sharding import find_shard_of_job, shard_of_queue
 
 
-class FrameFetch(Body):
+class FrameFetch(Wishes):
     queues: Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_PER_FETCH_MAX)]
     worker_id: WorkerId
     hostname: ShortText = ""
@@ -93,15 +94,18 @@ class FramePlan:
     def __init__(self, asking: Asking, frame: Frame) -> None:
         self._frame = frame
         self.calls: list[tuple[int, Operation]] = []
+        self.apart: list[Plan] = []  # for new jobs that take more than one question
+        self._apart: list[list[int]] = []  # the numbers of these jobs
         self._enqueued: list[NewJob | Refusal] = []
         self._groups: list[dict[int, list[int]]] = []
         ask_id = asking.mint.claim_id()
         count = asking.shard_count
         if frame.enqueue is not UNSET:
             self._enqueued = [_new_job(asking, body, f"enqueue[{n}].") for n, body in enumerate(frame.enqueue)]
+            special = self._set_apart(asking, frame.enqueue)
             self._add(
                 self._enqueued,
-                lambda new: None if isinstance(new, Refusal) else shard_of_queue(new.queue, count),
+                lambda new: None if isinstance(new, Refusal) or new.id in special else shard_of_queue(new.queue, count),
                 lambda items: Enqueue(items),
             )
         if frame.ack is not UNSET:
@@ -119,6 +123,28 @@ class FramePlan:
         self._groups.append(groups)
         self.calls += [(shard, operation([items[n] for n in numbers])) for shard, numbers in groups.items()]
 
+    def _set_apart(self, asking: Asking, bodies: list[EnqueueBody]) -> set[str]:
+        """Plan for jobs of a batch, a plan for each batch, and for jobs that wait for others, a plan for each job. The
+        ids of all of them."""
+        groups: dict[str | int, list[int]] = {}
+        for number, body in enumerate(bodies):
+            if not body.is_plain and not isinstance(self._enqueued[number], Refusal):
+                groups.setdefault(number if body.depends_on else body.batch_id or "", []).append(number)
+        ids: set[str] = set()
+        for numbers in groups.values():
+            new = [one for number in numbers if isinstance(one := self._enqueued[number], NewJob)]
+            places = [f"enqueue[{number}]." for number in numbers]
+            try:
+                plan = plan_jobs(asking, new, places, bodies[numbers[0]].batch_id, lambda made: Answer(200, made))
+            except Refusal as refusal:
+                for number in numbers:
+                    self._enqueued[number] = refusal
+                continue
+            ids.update(one.id for one in new)
+            self.apart.append(plan)
+            self._apart.append(numbers)
+        return ids
+
     @property
     def shards(self) -> set[int]:
         return {shard for shard, _ in self.calls}
@@ -127,38 +153,45 @@ class FramePlan:
         asked = self._frame.fetch
         if asked is UNSET:
             return None
+        queues = list(dict.fromkeys(asked.queues))
         return Fetch(
-            queues=list(dict.fromkeys(asked.queues)),
+            queues=queues,
             worker_id=asked.worker_id,
             hostname=asked.hostname,
             claim_id=asking.mint.claim_id(),
             count=asked.count,
             lease_ms=round(asked.lease_duration * 1000),
             wait_ms=min(asked.wait_ms, POLL_MS_MAX),
+            weights=weights_of(asked, queues),
+            is_two_phase=asked.two_phase,
+            pool_size=asked.pool_size,
+            version=asked.version,
         )
 
-    def conclude(self, results: list[Any], jobs: list[FetchedJob] | None) -> FrameAnswer:
-        """`results` are those of `calls`; a refusal stands where a shard refused."""
+    def conclude(self, results: list[Any], apart: list[Any], jobs: list[FetchedJob] | None) -> FrameAnswer:
+        """`results` are those of `calls`, `apart` the answers to the plans; a refusal stands where there is none."""
         frame = self._frame
         answer = FrameAnswer(frame.id)
         rest = iter(results)
         groups = iter(self._groups)
         if frame.enqueue is not UNSET:
             outcomes = self._gathered(next(groups), rest, self._enqueued)
+            for numbers, answer_apart in zip(self._apart, apart, strict=True):
+                for place, number in enumerate(numbers):
+                    outcomes[number] = _of_one(answer_apart, place)
             answer.enqueued = [
                 _enqueue_outcome(new, outcome) for new, outcome in zip(self._enqueued, outcomes, strict=True)
             ]
         if frame.ack is not UNSET:
-            strangers = [lost(None, ack.job_id, 0) for ack in frame.ack]
+            strangers = [stranger(ack.job_id) for ack in frame.ack]
             answer.acked = [ack_outcome(_refused(one)) for one in self._gathered(next(groups), rest, strangers)]
         if frame.fail is not UNSET:
-            strangers = [lost(None, fail.job_id, 0) for fail in frame.fail]
+            strangers = [stranger(fail.job_id) for fail in frame.fail]
             answer.failed = [fail_outcome(_refused(one)) for one in self._gathered(next(groups), rest, strangers)]
         if frame.heartbeat is not UNSET:
             pulses = self._gathered(next(groups), rest, [unknown_pulse(beat) for beat in self._beats])
             answer.heartbeat = {
-                beat.job_id: HeartbeatStatus("unknown") if isinstance(pulse, Refusal) else pulse_status(pulse)
-                for beat, pulse in zip(self._beats, pulses, strict=True)
+                beat.job_id: pulse_status(_refused(pulse)) for beat, pulse in zip(self._beats, pulses, strict=True)
             }
         if jobs is not None:
             answer.jobs = jobs
@@ -184,7 +217,18 @@ def _enqueue_outcome(new: NewJob | Refusal, outcome: Any) -> EnqueueOutcome:
     if isinstance(outcome, Refusal):
         return EnqueueOutcome(error=outcome.message, code=outcome.code)
     assert isinstance(new, NewJob)
-    return EnqueueOutcome(new.id, STATE_NAMES[outcome], False)
+    made = outcome if isinstance(outcome, Enqueued) else enqueued(new, outcome)
+    return EnqueueOutcome(made.job_id, made.status, made.unique_existing)
+
+
+def _of_one(outcome: Any, place: int) -> Enqueued | Refusal:
+    """A job's part of the answer to its plan."""
+    if isinstance(outcome, Answer):
+        made: Enqueued = outcome.body[place]
+        return made
+    if isinstance(outcome, Refusal):
+        return outcome
+    raise outcome  # a fault of ours
 
 
 def _refused(outcome: Any) -> Any:

@@ -7,24 +7,29 @@ cleartext HTTP/2, undecoded oddities in the path); each of these is refused here
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
 from corvo.errors import Refusal
+from corvo.json_edge import validation_refusal
 from corvo.limits import BODY_BYTES_MAX
 
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Write = Callable[[bytes], Awaitable[None]]
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 HEADERS_MAX = 100
 HEADER_BYTES_MAX = 16 * 1024
 PATH_BYTES_MAX = 8 * 1024
 BODY_TIMEOUT_S = 15.0
+LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
+SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/webhooks/")  # where a path holds the name of a queue
+ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
 
 to_json = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
@@ -40,6 +45,13 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 class Disconnected(Exception):
     """The client went away in the middle of its request."""
+
+
+class Streaming(NamedTuple):
+    """The body of an answer that goes on: `run` writes piece by piece, and its return ends the answer."""
+
+    content_type: bytes
+    run: Callable[[Write], Awaitable[None]]
 
 
 class Request:
@@ -91,8 +103,13 @@ class Request:
             raise Refusal("BAD_REQUEST", "the address must begin with /")
         if b"%" in raw:
             lowered = raw.lower()
-            if b"%00" in lowered or b"%2f" in lowered or "\ufffd" in self.path:
-                raise Refusal("BAD_REQUEST", "the address holds an encoded slash, NUL, or bytes that are not UTF-8")
+            if b"%00" in lowered or "\ufffd" in self.path:
+                raise Refusal("BAD_REQUEST", "the address holds an encoded NUL, or bytes that are not UTF-8")
+            if b"%2f" in lowered:
+                if not raw.startswith(SLASH_IN_NAMES):
+                    raise Refusal("BAD_REQUEST", "the address holds an encoded slash; only a queue's name may have one")
+                pieces = raw.decode(errors="replace").split("/")
+                self.path = "/".join(unquote(piece).replace("/", ENCODED_SLASH) for piece in pieces)
 
     def _check_headers(self) -> None:
         headers: list[tuple[bytes, bytes]] = self.scope["headers"]
@@ -160,6 +177,11 @@ class Request:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    def header(self, name: bytes) -> str:
+        """Its value, by the name in small letters; empty when there is none."""
+        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
+        return next((value.decode("latin-1") for known, value in headers if known == name), "")
+
     async def hung_up(self) -> None:
         """Returns when the client is gone. Only after the body was read."""
         while (await self._receive())["type"] != "http.disconnect":
@@ -210,6 +232,26 @@ class Response:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
 
+    async def stream(self, status: int, streaming: Streaming) -> None:
+        """Written as it comes; neither a browser nor a proxy on the way should keep any of it."""
+        self.status = status
+        headers = [
+            (b"content-type", streaming.content_type),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+            _timing(self._request),
+        ]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await streaming.run(self._write)
+        try:
+            async with asyncio.timeout(LAST_WORD_S):
+                await self._send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            raise Disconnected from None
+
+    async def _write(self, piece: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
     async def relay(self, message: MutableMapping[str, Any]) -> None:
         """Passes on what another application sends, with its time, and notes its status."""
         if message["type"] == "http.response.start":
@@ -235,5 +277,7 @@ def parse_query(kind: type[T], query: bytes) -> T:
     """What stands after the `?`, as its struct."""
     try:
         return msgspec.convert(dict(parse_qsl(query.decode(), keep_blank_values=True)), kind, strict=False)
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
+        raise validation_refusal(error, kind) from None
+    except UnicodeDecodeError as error:
         raise Refusal("VALIDATION_ERROR", f"the query of the address: {error}") from None

@@ -1,4 +1,4 @@
-"""What serves the endpoints that are more than one plan: fetches that wait, and reads of read.db."""
+"""What serves the endpoints that are more than one plan: fetches that wait, reads of read.db, events."""
 
 from corvo.ids import Minter
 from corvo.ops.jobs.fetch import (
@@ -9,13 +9,15 @@ from corvo.ops.jobs.fetch import (
     new_fetch,
 )
 from corvo.ops.operation import Answer
+from corvo.queries.batches_list import BatchesQuery
 from corvo.queries.cluster import GetIndex
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import SearchBody
-from gateway.answers import queues, search, workers
+from gateway.answers import batches_list, queues, search, workers
 from gateway.answers.database import ReadDb
 from gateway.answers.lag import wait_for
 from gateway.app import Journey
+from gateway.events import Listening
 from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.http import Request, parse_query
@@ -23,12 +25,21 @@ from gateway.links import Shards
 
 
 class Journeys:
-    def __init__(self, shards: Shards, fetching: Fetching, read_db: ReadDb, mint: Minter, health: Health) -> None:
+    def __init__(
+        self,
+        shards: Shards,
+        fetching: Fetching,
+        read_db: ReadDb,
+        mint: Minter,
+        health: Health,
+        listening: Listening,
+    ) -> None:
         self._shards = shards
         self._fetching = fetching
         self._read_db = read_db
         self._mint = mint
         self._health = health
+        self._listening = listening
 
     def by_name(self) -> dict[str, Journey]:
         return {
@@ -37,8 +48,11 @@ class Journeys:
             "search": self._search,
             "queues": self._queues,
             "workers": self._workers,
+            "batches": self._batches,
             "cluster_status": self._health.cluster_status,
             "info": self._health.info,
+            "events": self._events,
+            "cluster_events": self._cluster_events,
         }
 
     async def _fetch(self, body: FetchBody, request: Request) -> Answer:
@@ -63,6 +77,18 @@ class Journeys:
 
     async def _workers(self, body: None, request: Request) -> Answer:
         return Answer(200, await workers.answer(self._read_db))
+
+    async def _batches(self, body: None, request: Request) -> Answer:
+        query = parse_query(BatchesQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await batches_list.answer(self._read_db, query))
+
+    async def _events(self, body: None, request: Request) -> Answer:
+        return await self._listening.stream(request)
+
+    async def _cluster_events(self, body: None, request: Request) -> Answer:
+        return await self._listening.page(request.query)
 
     async def _catch_up(self) -> None:
         """Wait until read.db holds everything that was answered, by any node, when the request came."""

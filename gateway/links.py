@@ -108,8 +108,9 @@ class ShardLink:
         """End a wait early: a parked call is answered empty at once, one that is past parking with its result."""
         if pending.is_sent and self.is_up and pending not in self._leaderless:
             self._send([Call(pending.call_id, 0, b"")])
-        elif not pending.future.done():
-            self._drop(pending.call_id)
+            return
+        self._drop(pending.call_id)
+        if not pending.future.done():
             pending.future.set_result([])
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         "responses": {
             str(status): {"description": "empty"}
             if answer is None
-            else {"description": endpoint.summary, "content": _json(schemas[str(answer)])}
+            else {"description": endpoint.summary, "content": {endpoint.media: {"schema": schemas[str(answer)]}}}
             for status, answer in endpoint.answers.items()
         },
     }

@@ -1,4 +1,8 @@
-"""From method and path to endpoint: one dict for fixed paths, a short list for those with parameters."""
+"""From method and path to endpoint: one dict for fixed paths, a short list for those with parameters.
+
+A parameter is what stands between two slashes. A slash that is part of a queue's name is sent as `%2F`, which the edge
+(`gateway/http.py`) tells from those that part the path: so a queue `a/throttle` is not the throttle of a queue `a`.
+"""
 
 from typing import NamedTuple
 
@@ -6,6 +10,7 @@ import msgspec
 
 from corvo.errors import Refusal
 from corvo.ops.operation import Endpoint
+from gateway.http import ENCODED_SLASH
 
 API = "/api/v1"
 
@@ -35,6 +40,7 @@ class Routes:
         if match is not None:
             return match
         allowed = self._methods_of(path)
+        path = path.replace(ENCODED_SLASH, "%2F")
         if allowed:
             raise Refusal("METHOD_NOT_ALLOWED", f"{path} is served for {', '.join(allowed)}, not for {method}")
         raise Refusal("NOT_FOUND", f"nothing is served at {path[:200]}; /docs lists the routes")
@@ -43,7 +49,11 @@ class Routes:
         pieces = path.split("/")
         for pattern, endpoint in self._patterns:
             if endpoint.method == method and _fits(pattern, pieces):
-                values = tuple(value for piece, value in zip(pattern, pieces, strict=True) if piece is None)
+                values = tuple(
+                    value.replace(ENCODED_SLASH, "/")
+                    for piece, value in zip(pattern, pieces, strict=True)
+                    if piece is None
+                )
                 return Match(endpoint, values)
         return None
 

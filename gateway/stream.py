@@ -15,13 +15,15 @@ import structlog
 
 from corvo.errors import Refusal
 from corvo.json_edge import decode_body
-from corvo.ops.jobs.fetch import fetched_job
+from corvo.ops.jobs.fetch import Fetch, fetched_job
 from corvo.ops.operation import Asking
 from corvo.sharding import shard_of_queue
 from gateway.fetching import Fetching
+from gateway.following import settle
 from gateway.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http import Receive, Scope, Send, to_json
 from gateway.links import Shards
+from gateway.rounds import carry_out
 
 PATH = "/api/v1/stream"
 FRAMES_PER_STREAM = 64
@@ -163,17 +165,34 @@ class Stream:
         plan = FramePlan(streams.asking, frame)
         fetch = plan.fetch(streams.asking)
         futures = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
+        apart = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.apart), return_exceptions=True)
+        try:
+            return await self._gather(plan, fetch, futures, apart)
+        finally:
+            apart.cancel()  # the client may have gone while we waited for something else
+
+    async def _gather(
+        self,
+        plan: FramePlan,
+        fetch: Fetch | None,
+        futures: "list[asyncio.Future[Any]]",
+        apart: "asyncio.Future[list[Any]]",
+    ) -> FrameAnswer:
+        streams = self._streams
         if fetch is None:
-            return plan.conclude(await _outcomes(futures), None)
+            return plan.conclude(await settle(streams.shards, plan.calls, await _outcomes(futures)), await apart, None)
         # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
-        is_one_shard = plan.shards <= {shard_of_queue(queue, len(streams.shards)) for queue in fetch.queues}
+        is_one_shard = not plan.apart and plan.shards <= {
+            shard_of_queue(queue, len(streams.shards)) for queue in fetch.queues
+        }
         begun = streams.fetching.begin(fetch) if is_one_shard else None
-        results = await _outcomes(futures)
+        results = await settle(streams.shards, plan.calls, await _outcomes(futures))
+        results_apart = await apart
         if begun is not None:
             claimed = await streams.fetching.finish(*begun, self._hung_up)
         else:
             claimed = await streams.fetching.fetch(fetch, self._hung_up)
-        return plan.conclude(results, [fetched_job(job) for job in claimed])
+        return plan.conclude(results, results_apart, [fetched_job(job) for job in claimed])
 
     async def _hung_up(self) -> None:
         await self._gone.wait()

@@ -36,6 +36,7 @@ from shards.loop import Loop
 from shards.peers import Peers, read_keys
 from shards.places import Places
 from shards.replica import Replica
+from shards.roads import Roads
 from shards.scrub import Scrub
 from shards.snapshot import Snapshots, finish_install
 from shards.storage import Disk, DiskFailed
@@ -127,11 +128,22 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
             ),
         )
     seed = int.from_bytes(os.urandom(8))
-    replica = Replica(shard, settings.node_id, disk, time.time_ns, time.monotonic_ns, seed, is_synced, company)
+    replica = Replica(
+        shard,
+        settings.node_id,
+        disk,
+        time.time_ns,
+        time.monotonic_ns,
+        seed,
+        is_synced,
+        company,
+        identity.shards,
+    )
     if peers is not None and directory is not None and company is not None:
         peers.welcome = _welcome(identity, company.address, directory, replica)
     scrub = Scrub(disk)
-    loop = Loop(replica, f"ipc://{run_dir}/shard-{shard}.ipc", peers, directory, scrub)
+    roads = Roads(context, {other: _door_of(run_dir, other) for other in range(identity.shards) if other != shard})
+    loop = Loop(replica, _door_of(run_dir, shard), peers, directory, scrub, roads)
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -157,6 +169,10 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
         replica.close()
     log.info("stopped", applied=replica.tables.applied.index)
     return 0
+
+
+def _door_of(run_dir: Path, shard: int) -> str:
+    return f"ipc://{run_dir}/shard-{shard}.ipc"
 
 
 def _founders(identity: Identity) -> tuple[str, ...]:

@@ -11,10 +11,13 @@ from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
+from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await
+from corvo.state.gates import NO_LIMIT, room
 from corvo.state.tables import Tables
 from corvo.wire import Call, Reply, decode_ask, pieces, reply_to
+from shards.listeners import Listeners
 from shards.parking import Parking, Waiting
 from shards.presence import Presence
 
@@ -41,6 +44,7 @@ class Door:
         self.proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
         self.parking = Parking()
         self.pulls: deque[Waiting] = deque()
+        self.listeners = Listeners(tables.journal, self.answer)
         self.operations: deque[Waiting] = deque()  # for the log
         self.queries: list[Waiting] = []  # for the leader's state
         self._waiting_bytes = 0  # of `operations`
@@ -70,6 +74,9 @@ class Door:
             self._admit_await(waiting, ask)
         elif isinstance(ask, Pull):
             self._admit_pull(waiting, ask)
+        elif isinstance(ask, GetEvents):
+            waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
+            self.listeners.admit(waiting, ask)
         else:
             self.queries.append(waiting)
 
@@ -78,6 +85,8 @@ class Door:
         parked = self.parking.remove((peer, call_id))
         if parked is not None:
             self._answer_empty(parked)
+            return
+        if self.listeners.recall((peer, call_id)):
             return
         for waiting in [*self.operations, *(each for _, batch in self.proposed.values() for each in batch)]:
             if waiting.key == (peer, call_id):
@@ -94,6 +103,7 @@ class Door:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
 
     def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
+        self._presence.ask(fetch.queues, waiting.arrived_ns)
         waiting.wait_until_ns = _patience_end(waiting, fetch.wait_ms)
         # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
         if fetch.is_repeated or any(self._may_claim(fetch, queue) for queue in fetch.queues):
@@ -104,10 +114,11 @@ class Door:
     def _may_claim(self, fetch: Fetch, queue: str) -> bool:
         """Whether there is a job, or one is coming for which nobody stands in line already."""
         if queue in self._coming and not (fetch.wait_ms and self.parking.waits_for(queue)):
-            return True
+            return self._gate(queue) > 0
         return self._tables.has_pending(queue)
 
     def _admit_await(self, waiting: Waiting, ask: Await) -> None:
+        self._presence.ask(ask.queues, waiting.arrived_ns)
         waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
         if any(self._tables.has_pending(queue) for queue in ask.queues):
             self.answer(waiting.peer, waiting.call_id, True)
@@ -148,7 +159,12 @@ class Door:
             return
         for queue, jobs in coming.items():
             # An await must not be told of jobs that are not there yet.
-            batch += self._wake(queue, jobs, only_fetches=True)
+            batch += self._wake(queue, min(jobs, self._gate(queue)), only_fetches=True)
+
+    def _gate(self, queue: str) -> int:
+        """How many jobs of the queue its controls let through: nobody is woken for one that may not be claimed."""
+        known = self._tables.find_queue(queue)
+        return NO_LIMIT if known is None else room(known, self._tables.throttles, self._tables.now)
 
     def wake_again(self, now_ns: int) -> None:
         """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
@@ -162,10 +178,10 @@ class Door:
     def wake_pending(self, queues: list[str]) -> None:
         """Jobs are pending and calls wait for them: the longest waiting go ahead."""
         for queue in queues:
-            known = self._tables.find_queue(queue)
-            if known is None or not known.counts[0]:
+            claimable = self._tables.claimable(queue)
+            if not claimable:
                 continue
-            for woken in self._wake(queue, known.counts[0]):
+            for woken in self._wake(queue, claimable):
                 if isinstance(woken.ask, Fetch):
                     self.operations.append(woken)
                     self._waiting_bytes += len(woken.raw)

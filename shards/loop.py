@@ -20,6 +20,7 @@ from shards.directory import Directory
 from shards.passing import parse_foreign
 from shards.peers import Peers
 from shards.replica import Replica
+from shards.roads import Roads
 from shards.scrub import Scrub
 
 MESSAGES_PER_TURN = 256
@@ -37,11 +38,13 @@ class Loop:
         peers: Peers | None = None,
         directory: Directory | None = None,
         scrub: Scrub | None = None,
+        roads: Roads | None = None,
     ) -> None:
         self._replica = replica
         self._peers = peers
         self._directory = directory
         self._scrub = scrub
+        self._roads = roads
         # A context of its own: a name that cannot be resolved stalls all sockets of the context that connects to it.
         self._context: zmq.Context[Any] = zmq.Context()
         self._router = router = self._context.socket(zmq.ROUTER)
@@ -61,6 +64,8 @@ class Loop:
         for socket in (router, *(peers.sockets() if peers is not None else [])):
             self._poller.register(socket, zmq.POLLIN)
         self._poller.register(self._wake_reader, zmq.POLLIN)
+        if roads is not None:
+            roads.poller = self._poller
         self._is_stopping = False
         self.unsent = 0
 
@@ -85,6 +90,8 @@ class Loop:
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self._router.close(0)
+        if self._roads is not None:
+            self._roads.close()
         self._context.term()
         if self._peers is not None:
             self._peers.close()
@@ -98,7 +105,14 @@ class Loop:
         self._poller.poll(min(timeout_ms, 1_000))
 
     def _turn(self) -> None:
+        self._take_turn()
+        if self._roads is not None and self._replica.raft.is_leader:
+            self._roads.go(self._replica.courier)
+
+    def _take_turn(self) -> None:
         replica, peers, directory = self._replica, self._peers, self._directory
+        if self._roads is not None:
+            self._roads.come_back(replica.courier)
         if peers is None or directory is None:
             self._send(replica.turn(self._drain()))
             return

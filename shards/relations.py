@@ -13,6 +13,7 @@ from corvo.addresses import is_reachable
 from corvo.errors import Refused
 from corvo.ops.operation import Operation
 from corvo.queries.cluster import GetIndex, GetStatus
+from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull, Scan
 from corvo.queries.members import AddNode, MoveLeader, RemoveNode
 from corvo.state.tables import Tables
@@ -40,7 +41,7 @@ ALONE = Refused(
 
 CHANGES_OF_MEMBERS = (AddNode, RemoveNode, MoveLeader)
 _ELECTION = (raft.Vote, raft.PreVote)
-_ANSWERED_HERE = frozenset(ask.__struct_config__.tag for ask in (GetStatus, GetIndex, Pull, Scan))
+_ANSWERED_HERE = frozenset(ask.__struct_config__.tag for ask in (GetStatus, GetIndex, GetEvents, Pull, Scan))
 
 log = structlog.get_logger()
 

@@ -20,12 +20,14 @@ from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Read
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import Pull, Scan
+from corvo.queries.why import Demand, Why
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
 from shards import raft
 from shards.company import Company
 from shards.conversation import Conversation
+from shards.courier import Courier
 from shards.door import AWAIT_RECHECK_NS, Door
 from shards.endings import Distrusted, Replaced
 from shards.feed import Feed
@@ -42,6 +44,7 @@ from shards.upkeep import next_upkeep_ns, upkeep_due
 WARM_JOBS = 256
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
 REFUSED_PAUSE_NS = 10_000_000
+TALK_EVERY_NS = 50_000_000
 HELD_FOR_SLOW_BYTES = 4 * KEPT_BYTES  # of the log, for a follower that is slow; beyond it a state is sent to it
 
 _CROWDED = Refused("OVERLOADED", "the other replicas are behind; send the request again", 250)
@@ -58,6 +61,7 @@ class Replica:
         seed: int,
         is_synced: bool = True,
         company: Company | None = None,
+        shard_count: int = 1,
     ) -> None:
         self.shard = shard
         self.node_id = node_id
@@ -66,7 +70,8 @@ class Replica:
         self._monotonic_ns = monotonic_ns
         self._is_synced = is_synced
         self._started_ns = monotonic_ns()
-        self.tables = Tables(disk)
+        self.tables = Tables(disk, shard, shard_count)
+        self.courier = Courier(self.tables.errands)
         self._log = LogDisk(disk)
         self.feed = Feed(disk, self.tables.applied.index)
         self.presence = Presence(clock_ns)
@@ -96,6 +101,7 @@ class Replica:
         self._fetched_queue: str | None = None  # where the last fetch found jobs
         self._log_part: Part = {}  # waits for the next batch
         self._flush_at_ns = 0  # 0: nothing to flush
+        self._talk_at_ns = 0  # with others, in a turn that takes long
 
     # The turn
 
@@ -106,6 +112,7 @@ class Replica:
         now_ns = self._monotonic_ns()
         door, relations = self.door, self.relations
         self.meters.turns += 1
+        self._talk_at_ns = now_ns + TALK_EVERY_NS
         self._conversation.receive_heard(now_ns)
         for posted in letters:
             relations.receive(posted, now_ns)
@@ -115,6 +122,7 @@ class Replica:
         for peer, calls in arrived:
             for call in calls:
                 relations.admit(peer, call, now_ns)
+            self._keep_up()
         door.end_waits(now_ns)
         if self.raft.is_leader:
             upkeep = relations.lead(now_ns)
@@ -127,6 +135,7 @@ class Replica:
                 upkeep = []
         self._answer_queries(now_ns)
         self._answer_pulls(now_ns)
+        door.listeners.serve(now_ns)
         relations.tend(now_ns, door.is_there)
         self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
         relations.discard_unwanted()
@@ -147,14 +156,19 @@ class Replica:
         if self.door.told:
             moments.append(now_ns + AWAIT_RECHECK_NS)
         moments.extend(pull.wait_until_ns for pull in self.door.pulls)
+        if (looks := self.door.listeners.next_ns()) is not None:
+            moments.append(looks)
         if (deadline := self.raft.deadline_ns()) is not None:
             moments.append(deadline)
         if (tends := self.relations.next_ns()) is not None:
             moments.append(tends)
-        if self.raft.is_leader and self._upkeep_index <= self.tables.applied.index:
-            wall = self._clock_ns()
-            due_ns = now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0)
-            moments.append(max(due_ns, self._upkeep_not_before_ns))
+        if self.raft.is_leader:
+            if self._upkeep_index <= self.tables.applied.index:
+                wall = self._clock_ns()
+                due_ns = now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0)
+                moments.append(max(due_ns, self._upkeep_not_before_ns))
+            if (ends := self.courier.next_ns()) is not None:
+                moments.append(ends)
         return max(min(moments) - now_ns, 0)
 
     def warm(self) -> None:
@@ -186,6 +200,7 @@ class Replica:
         due = [*upkeep]
         if self._upkeep_index <= self.tables.applied.index:
             due += upkeep_due(self.tables, wall)
+            due += self.courier.confirmations()
         if not batch and not due:
             return False
         payload = encode(Entry(wall, [encode(operation) for operation in due] + raws))
@@ -243,6 +258,7 @@ class Replica:
             relations.post(state, now_ns)
         for entry in ready.apply:
             self._apply(entry)
+            self._keep_up()
         if ready.apply:
             core.applied(ready.apply[-1].index, self.tables.applied.hash)
         for context, _ in ready.reads:
@@ -257,15 +273,24 @@ class Replica:
             if divergence.peer == core.leader_id:  # the leader's word counts: it is we who are wrong
                 raise Distrusted(f"its state differs from the leader's at entry {divergence.index}")
 
+    def _keep_up(self) -> None:
+        """On a machine that is short of processors a turn may take long; the others must not think us dead."""
+        now_ns = self._monotonic_ns()
+        if now_ns >= self._talk_at_ns:
+            self._talk_at_ns = now_ns + TALK_EVERY_NS
+            self._conversation.go_on(now_ns)
+
     def _change_role(self, change: raft.RoleChange, now_ns: int) -> None:
         if change.term != self._term:
             self._term = change.term
             self.meters.elections += 1
+            self.presence.forget_asked(now_ns)
         if change.role is not raft.Role.LEADER:
             for _, batch in self._proposed.values():
                 self._refuse(batch, LOST)
             self._proposed.clear()
             self._upkeep_index = 0
+            self.courier.rest()
             self.door.refuse_all(NO_LEADER)
         self.relations.change_role(change, now_ns)
 
@@ -368,10 +393,19 @@ class Replica:
         assert isinstance(context, list)
         for waiting in context:
             try:
-                answer = waiting.ask.read(self.tables)
+                answer = self._read(waiting.ask)
             except Refusal as refusal:
-                answer = Refused(refusal.code, refusal.message)
+                answer = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
             self.door.answer(waiting.peer, waiting.call_id, answer)
+
+    def _read(self, read: Read) -> object:
+        """Some answers need more than the tables: who asks for work is in no log."""
+        if isinstance(read, Why):
+            return read.explain(self.tables, self._demand)
+        return read.read(self.tables)
+
+    def _demand(self, queue: str) -> Demand:
+        return self.presence.demand(queue, self._monotonic_ns(), self.door.parking.waits_for(queue))
 
     def _answer_pulls(self, now_ns: int) -> None:
         """A pull is answered when there is something to tell, or when its patience ends."""

@@ -4,24 +4,32 @@ Time changes the state only through the log: the leader proposes, every replica 
 both questions are answered from the state, so a new leader needs no handing over.
 """
 
+from corvo import schedules
 from corvo.ops.operation import Operation
+from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
+from corvo.ops.upkeep.ring import Ring
 from corvo.state.tables import Tables
 
 
 def upkeep_due(tables: Tables, wall_ns: int) -> list[Operation]:
     due: list[Operation] = []
-    if tables.due.look_ahead(wall_ns) <= wall_ns:
+    # `next_at` first: it is asked twice in every turn, and nearly always nothing is due.
+    if tables.due.next_at <= wall_ns and tables.due.look_ahead(wall_ns) <= wall_ns:
         due.append(Promote())
+    if tables.alarms.next_at <= wall_ns and tables.alarms.look_ahead(wall_ns) <= wall_ns:
+        due.append(Ring())
     ends_at = tables.leases.next_end(wall_ns)
     if ends_at is not None and ends_at <= wall_ns:
         due.append(Reclaim())
+    if tables.schedules.next_at() <= wall_ns and (firings := schedules.due(tables, wall_ns)):
+        due.append(FireSchedules(firings))
     return due
 
 
 def next_upkeep_ns(tables: Tables, wall_ns: int) -> int:
     """The moment of the next timer; a horizon where there is none in sight."""
-    due_at = tables.due.look_ahead(wall_ns)
+    due_at = min(tables.due.look_ahead(wall_ns), tables.alarms.look_ahead(wall_ns), tables.schedules.next_at())
     ends_at = tables.leases.next_end(wall_ns)
     return due_at if ends_at is None else min(due_at, ends_at)

@@ -1,6 +1,6 @@
 """The register of scenarios. To add one: write its file, add its SCENARIO here."""
 
-from benchmarks.scenarios import backlog, calm, cluster, drain, enqueue_http, failover, idle, latency, stream
+from benchmarks.scenarios import backlog, calm, cluster, drain, enqueue_http, failover, idle, latency, stream, timers
 
 SCENARIOS = (
     enqueue_http.SCENARIO,
@@ -11,5 +11,6 @@ SCENARIOS = (
     idle.SCENARIO,
     cluster.SCENARIO,
     failover.SCENARIO,
+    timers.SCENARIO,
     calm.SCENARIO,
 )

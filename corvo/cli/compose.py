@@ -9,7 +9,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from corvo.ops.batches.add_to_batch import BatchBody
 from corvo.ops.jobs.enqueue import EnqueueBody
+from corvo.ops.jobs.terms import StepBody
+from corvo.ops.schedules.create_schedule import CreateScheduleBody
+from corvo.ops.schedules.update_schedule import UpdateScheduleBody
 from corvo.queries.search import SearchBody, StateName
 
 
@@ -23,26 +27,67 @@ def enqueue_body(
     *,
     priority: Literal["critical", "high", "normal"],
     max_retries: int | None,
-    scheduled_at: str | None,
     tags: Sequence[str],
+    depends_on: Sequence[str],
+    **conditions: str | int | None,
 ) -> EnqueueBody:
-    try:
-        msgspec.json.decode(payload)
-    except msgspec.DecodeError as error:
-        raise BadArgument(
-            f'the payload is not JSON ({error}); quote it for the shell, such as \'{{"name": "world"}}\''
-        ) from None
-    given: dict[str, Any] = {}
-    if max_retries is not None:
-        given["max_retries"] = max_retries
-    if tags:
-        given["tags"] = msgspec.Raw(msgspec.json.encode(dict(map(_tag, tags))))
+    """`conditions` are fields of the body by their own names, None where nothing was said."""
     return EnqueueBody(
         queue=queue,
-        payload=msgspec.Raw(payload.strip().encode()),
+        payload=_json(payload),
         priority=priority,
-        scheduled_at=scheduled_at,
-        **given,
+        depends_on=list(depends_on),
+        **_given(max_retries=max_retries, tags=_tags(tags), **conditions),
+    )
+
+
+def schedule_body(
+    name: str,
+    queue: str,
+    cron: str,
+    payload: str,
+    *,
+    timezone: str,
+    priority: Literal["critical", "high", "normal"],
+    max_retries: int | None,
+    tags: Sequence[str],
+    unique_key: str,
+    catch_up: Literal["skip", "last", "all"],
+    catch_up_max: int | None,
+) -> CreateScheduleBody:
+    return CreateScheduleBody(
+        name=name,
+        queue=queue,
+        cron=cron,
+        timezone=timezone,
+        payload=_json(payload),
+        priority=priority,
+        unique_key=unique_key,
+        catch_up=catch_up,
+        **_given(max_retries=max_retries, tags=_tags(tags), catch_up_max=catch_up_max),
+    )
+
+
+def new_terms(payload: str | None, tags: Sequence[str], **terms: str | int | None) -> UpdateScheduleBody:
+    """What is None stays as it is."""
+    new_payload = None if payload is None else _json(payload)
+    return UpdateScheduleBody(**_given(payload=new_payload, tags=_tags(tags), **terms))
+
+
+def batch_body(
+    on_complete: str | None, on_success: str | None, on_failure: str | None, payload: str, description: str
+) -> BatchBody:
+    """One payload for all callbacks: each of them is told which one it is."""
+    raw = _json(payload)
+
+    def step(queue: str | None) -> StepBody | None:
+        return None if queue is None else StepBody(queue, raw)
+
+    return BatchBody(
+        on_complete=step(on_complete),
+        on_success=step(on_success),
+        on_failure=step(on_failure),
+        description=description,
     )
 
 
@@ -62,6 +107,25 @@ def search_body(
         limit=limit,
         order=order,
     )
+
+
+def _json(payload: str) -> msgspec.Raw:
+    try:
+        msgspec.json.decode(payload)
+    except msgspec.DecodeError as error:
+        raise BadArgument(
+            f'the payload is not JSON ({error}); quote it for the shell, such as \'{{"name": "world"}}\''
+        ) from None
+    return msgspec.Raw(payload.strip().encode())
+
+
+def _tags(tags: Sequence[str]) -> msgspec.Raw | None:
+    return msgspec.Raw(msgspec.json.encode(dict(map(_tag, tags)))) if tags else None
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """What has no value is left to the server's default."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -161,7 +161,7 @@ def _queues(before: Look | None, after: Look, rows: int) -> Table:
         then = old.get(queue.name)
         counts = (queue.pending, queue.active, queue.scheduled, queue.retrying, queue.dead, queue.completed)
         grid.add_row(
-            plain(cut(queue.name, 22)).append(" ‖" if queue.paused else "", "yellow"),
+            plain(cut(queue.name, 22)).append("" if queue.status == "active" else " ‖", "yellow"),
             *map(short, counts),
             short(per_second(then.enqueued if then else 0, queue.enqueued, span)),
             short(per_second(then.completed if then else 0, queue.completed, span)),

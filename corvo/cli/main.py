@@ -13,7 +13,7 @@ import typer
 
 from corvo import __version__
 from corvo.addresses import PORT_MAX
-from corvo.cli import cluster, node
+from corvo.cli import batch, cluster, events, job, node, queue, schedules, why
 from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
@@ -29,12 +29,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+app.add_typer(batch.app, name="batch")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(node.app, name="node")
-
+app.add_typer(job.app, name="job")
+app.add_typer(queue.app, name="queue")
+app.add_typer(schedules.app, name="schedules")
 
 # The choices of the core, written again because importing it slows `corvo --help` by a quarter; a test compares.
 PriorityName = Literal["critical", "high", "normal"]
+UntilName = Literal["done", "period", "start"]
+PolicyName = Literal["fail", "cancel", "run"]
 OrderName = Literal["asc", "desc"]
 FsyncName = Literal["on", "off"]
 
@@ -166,16 +171,39 @@ def enqueue(
     scheduled_at: Annotated[
         str | None, typer.Option(metavar="TIME", help="not before this moment, such as 2026-01-31T09:00:00Z")
     ] = None,
+    delay: Annotated[str | None, typer.Option(metavar="SPAN", help="not before so long from now, such as 10m")] = None,
+    expire_after: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="end it as dead if it is not done so long from now")
+    ] = None,
+    unique_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="make no job while one of the queue holds this key")
+    ] = None,
+    unique_period: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="it holds the key for so long at most  [default: 3600]")
+    ] = None,
+    unique_until: Annotated[UntilName, typer.Option(help="when the key is free again")] = "done",
+    idempotency_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="make no job while one with this key is kept, also an ended one")
+    ] = None,
+    depends_on: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="wait for this job; may be given several times")
+    ] = None,
+    on_dependency_failure: Annotated[
+        PolicyName, typer.Option(help="what becomes of it when such a job is lost")
+    ] = "fail",
+    batch: Annotated[str | None, typer.Option(metavar="ID", help="an open batch that the job is added to")] = None,
     tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="may be given several times")] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Enqueue one job and print its id.
+    """Enqueue one job and print its id. For chains and backoffs use `POST /api/v1/enqueue`.
 
     \b
     Examples:
       corvo enqueue mail '{"to": "ada@example.org"}'
       corvo enqueue mail --priority high --tag team=billing --scheduled-at 2026-01-31T09:00:00Z
+      corvo enqueue sync '{"user": 7}' --unique-key user-7 --delay 10m --expire-after 1h
+      corvo enqueue cake.serve --depends-on s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --on-dependency-failure cancel
       cat job.json | corvo enqueue mail -
     """
     from corvo.cli import compose, show  # lazy: rich, and the operations with msgspec
@@ -186,8 +214,17 @@ def enqueue(
             sys.stdin.read() if payload == "-" else payload,
             priority=priority,
             max_retries=max_retries,
-            scheduled_at=scheduled_at,
             tags=tag or [],
+            depends_on=depends_on or [],
+            scheduled_at=scheduled_at,
+            delay=delay,
+            expire_after=expire_after,
+            unique_key=unique_key,
+            unique_period=unique_period,
+            unique_until=unique_until,
+            idempotency_key=idempotency_key,
+            on_dependency_failure=on_dependency_failure,
+            batch_id=batch,
         )
     except compose.BadArgument as error:
         stop(MISUSED, str(error))
@@ -214,6 +251,14 @@ def inspect(
     with asking(server) as client:
         job = client.inspect(job_id)
     show.answer(job, output == "json", lambda: show.job(job))
+
+
+for action in job.SHORT:  # also without `job`, as people of the original type them
+    app.command()(action)
+app.command()(why.why)
+app.command()(events.events)
+for _command in (queue.pause, queue.resume, queue.drain, queue.clear):  # as people type them in a hurry
+    app.command()(_command)
 
 
 @app.command()

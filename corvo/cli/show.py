@@ -19,9 +19,11 @@ from corvo.job import PRIORITY_NAMES
 from corvo.moments import parse_rfc3339
 from corvo.ops.jobs.enqueue import Enqueued
 from corvo.queries.cluster import ClusterStatus
+from corvo.queries.events import EventView
 from corvo.queries.job import JobView
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer
+from corvo.queries.why import WhyView
 from corvo.queries.workers import WorkerView
 
 PIPE_WIDTH = 1000  # a pipe has no edge: nothing is cut off there
@@ -71,6 +73,10 @@ def enqueued(job: Enqueued) -> Text:
     return Text.assemble(job.job_id, "  ", state(job.status))
 
 
+def done(job_id: str, status: str) -> Text:
+    return Text.assemble(job_id, "  ", state(status))
+
+
 def job(view: JobView) -> Table:
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="bold", no_wrap=True)
@@ -88,9 +94,19 @@ def job(view: JobView) -> Table:
         ("started", when(view.started_at)),
         ("completed", when(view.completed_at)),
         ("failed", when(view.failed_at)),
+        ("claimed", when(view.claimed_at)),
+        ("expires", when(view.expire_at)),
         ("lease until", when(view.lease_expires_at)),
+        ("cancel", "asked for, its worker has not stopped yet" if view.cancel_requested else ""),
+        ("held for", view.hold_reason),
+        ("waits for", "\n".join(view.waiting_for)),
         ("worker", " on ".join(filter(None, (view.worker_id, view.hostname)))),
         ("parent", view.parent_id),
+        ("batch", view.batch_id),
+        ("chain", f"{view.chain_id}, {_step(view)}" if view.chain_id else ""),
+        ("schedule", view.schedule_id),
+        ("unique key", view.unique_key),
+        ("idempotency", view.idempotency_key),
         ("payload", json_text(view.payload)),
         ("tags", json_text(view.tags)),
         ("progress", json_text(view.progress)),
@@ -102,6 +118,13 @@ def job(view: JobView) -> Table:
         if value:
             grid.add_row(name, value if isinstance(value, Text) else plain(value))
     return grid
+
+
+def _step(view: JobView) -> str:
+    number, chain = view.chain_step or 0, view.chain_config
+    if number < 0:
+        return "its end"
+    return f"step {number + 1} of {len(chain.steps)}" if chain is not None else f"step {number + 1}"
 
 
 def found(result: SearchAnswer) -> Group:
@@ -124,13 +147,13 @@ def queues(rows: Sequence[QueueView]) -> Table:
     states = ("pending", "active", "scheduled", "retrying", "held", "dead", "completed", "cancelled")
     grid = columns("QUEUE", *(f">{name.upper()}" for name in states), "OLDEST PENDING")
     for row in rows:
-        name = plain(row.name).append(" (paused)" if row.paused else "", "yellow")
+        name = plain(row.name).append("" if row.status == "active" else f" ({row.status})", "yellow")
         grid.add_row(name, *(str(getattr(row, one)) for one in states), when(row.oldest_pending_at))
     return grid
 
 
 def workers(rows: Sequence[WorkerView]) -> Table:
-    grid = columns("WORKER", "HOST", "QUEUES", "LAST SEEN", "SINCE", ">ACTIVE", "WAITING")
+    grid = columns("WORKER", "HOST", "QUEUES", "LAST SEEN", "SINCE", ">ACTIVE", ">POOL", "VERSION", "WAITING")
     for row in rows:
         grid.add_row(
             plain(row.id),
@@ -139,6 +162,8 @@ def workers(rows: Sequence[WorkerView]) -> Table:
             when(row.last_heartbeat),
             when(row.started_at),
             str(row.active_jobs),
+            str(row.pool_size or ""),
+            plain(row.version),
             "yes" if row.is_waiting else "",
         )
     return grid
@@ -181,6 +206,36 @@ def headline(view: ClusterStatus) -> Text:
     style = "green" if view.status in ("ok", "healthy") else "red"
     rest = f" · {view.mode} · {view.node_id} · {view.shards} shards · {fsync} · {mirror}"
     return Text.assemble(f"Corvo {view.version} ", (view.status, style), rest)
+
+
+EVENT_STYLES = {
+    "completed": "green",
+    "started": "cyan",
+    "failed": "magenta",
+    "dead": "red",
+    "expired": "red",
+    "rejected": "red",
+    "cancelled": "dim",
+}
+
+
+def event(one: EventView) -> Text:
+    """One line; the time to the millisecond, because that is what one compares."""
+    moment = datetime.fromtimestamp(one.at_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return Text.assemble(
+        (f"{moment}.{one.at_ns // 10**6 % 1000:03d}Z  ", "dim"),
+        (f"{one.type:<16}  ", EVENT_STYLES.get(one.type, "")),
+        plain(f"{one.job_id:<34}  {one.queue}"),
+        plain(f"  {cut(json_text(one.data))}" if one.data is not None else ""),
+    )
+
+
+def why(view: WhyView) -> Group:
+    also = f" Then: {', '.join(view.also)}." if view.also else ""
+    return Group(
+        Text.assemble(state(view.state), "  ", (view.reason, "bold")),
+        plain(f"{view.message}.{also}"),
+    )
 
 
 def columns(*headings: str) -> Table:

@@ -8,27 +8,51 @@ import functools
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from corvo.errors import RETRYABLE, STATUS
 from corvo.ops import ENDPOINTS as WRITES
+from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
+from corvo.ops.batches.seal_batch import Sealed
 from corvo.ops.jobs.ack import AckBody, Acked
+from corvo.ops.jobs.actions import Done
+from corvo.ops.jobs.cancel import CancelBody, Cancelled
+from corvo.ops.jobs.change_priority import PriorityBody
 from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
 from corvo.ops.jobs.fail import FailBody, Failed
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
 from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
+from corvo.ops.jobs.hold import HoldBody
+from corvo.ops.jobs.move import MoveBody
+from corvo.ops.jobs.reject import RejectBody
+from corvo.ops.jobs.replay import ReplayBody
 from corvo.ops.operation import Endpoint
+from corvo.ops.queues.clear_queue import QueueCleared
+from corvo.ops.queues.control import QueueChanged
+from corvo.ops.queues.drain_queue import QueueDraining
+from corvo.ops.queues.set_concurrency import ConcurrencyBody
+from corvo.ops.queues.set_retention import RetentionBody
+from corvo.ops.queues.set_throttle import ThrottleBody
+from corvo.ops.schedules.create_schedule import CreateScheduleBody
+from corvo.ops.schedules.delete_schedule import DeletedSchedule
+from corvo.ops.schedules.update_schedule import UpdateScheduleBody
+from corvo.ops.schedules.view import ScheduleView
 from corvo.queries import ENDPOINTS as READS
+from corvo.queries.batches import BatchView
 from corvo.queries.cluster import ClusterStatus
+from corvo.queries.events import EventsPage
 from corvo.queries.job import JobView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
+from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
+from corvo.queries.why import WhyView
 from corvo.queries.workers import WorkerView
 
 PREFIX = "/api/v1"
+LONG_S = 600.0  # a queue is cleared or deleted slice by slice, and the server takes this long at the most
 REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
 
 A = TypeVar("A")
@@ -75,6 +99,55 @@ def inspect(job_id: str) -> Call[JobView]:
     return _call("get_job", job_id=job_id)
 
 
+def retry(job_id: str) -> Call[Done]:
+    return _call("retry", job_id=job_id)
+
+
+def requeue(job_id: str) -> Call[Done]:
+    return _call("requeue", job_id=job_id)
+
+
+def cancel(job_id: str, body: CancelBody) -> Call[Cancelled]:
+    return _call("cancel", body, job_id=job_id)
+
+
+def hold(job_id: str, body: HoldBody) -> Call[Done]:
+    return _call("hold", body, job_id=job_id)
+
+
+def approve(job_id: str) -> Call[Done]:
+    return _call("approve", job_id=job_id)
+
+
+def reject(job_id: str, body: RejectBody) -> Call[Done]:
+    return _call("reject", body, job_id=job_id)
+
+
+def move(job_id: str, body: MoveBody) -> Call[Done]:
+    return _call("move", body, job_id=job_id)
+
+
+def change_priority(job_id: str, body: PriorityBody) -> Call[Done]:
+    return _call("change_priority", body, job_id=job_id)
+
+
+def replay(job_id: str, body: ReplayBody) -> Call[Enqueued]:
+    return _call("replay", body, job_id=job_id)
+
+
+def delete(job_id: str) -> Call[Done]:
+    return _call("delete_job", job_id=job_id)
+
+
+def why(job_id: str) -> Call[WhyView]:
+    return _call("why", job_id=job_id)
+
+
+def cluster_events(cursor: str, limit: int, filters: Mapping[str, str]) -> Call[EventsPage]:
+    call = _call("cluster_events")
+    return call._replace(path=f"{call.path}?{urlencode({'after_seq': cursor, 'limit': limit, **filters})}")
+
+
 def search(body: SearchBody) -> Call[SearchAnswer]:
     return _call("search", body)
 
@@ -103,6 +176,91 @@ def cluster_transfer(body: TransferBody) -> Call[MembersView]:
     return _call("cluster_transfer", body)
 
 
+def schedules() -> Call[list[ScheduleView]]:
+    return _call("schedules")
+
+
+def get_schedule(schedule: str) -> Call[ScheduleView]:
+    return _call("get_schedule", schedule_id=schedule)
+
+
+def create_schedule(body: CreateScheduleBody) -> Call[ScheduleView]:
+    return _call("create_schedule", body)
+
+
+def update_schedule(schedule: str, body: UpdateScheduleBody) -> Call[ScheduleView]:
+    return _call("update_schedule", body, schedule_id=schedule)
+
+
+def pause_schedule(schedule: str) -> Call[ScheduleView]:
+    return _call("pause_schedule", schedule_id=schedule)
+
+
+def resume_schedule(schedule: str) -> Call[ScheduleView]:
+    return _call("resume_schedule", schedule_id=schedule)
+
+
+def run_schedule(schedule: str) -> Call[Enqueued]:
+    return _call("run_schedule", schedule_id=schedule)
+
+
+def delete_schedule(schedule: str) -> Call[DeletedSchedule]:
+    return _call("delete_schedule", schedule_id=schedule)
+
+
+def create_batch(body: BatchBody) -> Call[BatchMade]:
+    return _call("create_batch", body)
+
+
+def seal_batch(batch_id: str) -> Call[Sealed]:
+    return _call("seal_batch", batch_id=batch_id)
+
+
+def get_batch(batch_id: str) -> Call[BatchView]:
+    return _call("get_batch", batch_id=batch_id)
+
+
+def get_queue(queue: str) -> Call[QueueDetail]:
+    return _call("get_queue", name=queue)
+
+
+def pause_queue(queue: str) -> Call[QueueChanged]:
+    return _call("pause_queue", name=queue)
+
+
+def resume_queue(queue: str) -> Call[QueueChanged]:
+    return _call("resume_queue", name=queue)
+
+
+def drain_queue(queue: str) -> Call[QueueDraining]:
+    return _call("drain_queue", name=queue)
+
+
+def clear_queue(queue: str) -> Call[QueueCleared]:
+    return _call("clear_queue", name=queue)._replace(wait_s=LONG_S)
+
+
+def delete_queue(queue: str, is_forced: bool = False) -> Call[QueueChanged]:
+    call = _call("delete_queue", name=queue)
+    return call._replace(path=f"{call.path}?confirm=true{'&force=true' if is_forced else ''}", wait_s=LONG_S)
+
+
+def set_concurrency(queue: str, body: ConcurrencyBody) -> Call[QueueChanged]:
+    return _call("set_concurrency", body, name=queue)
+
+
+def set_throttle(queue: str, body: ThrottleBody) -> Call[QueueChanged]:
+    return _call("set_throttle", body, name=queue)
+
+
+def remove_throttle(queue: str) -> Call[QueueChanged]:
+    return _call("remove_throttle", name=queue)
+
+
+def set_retention(queue: str, body: RetentionBody) -> Call[QueueChanged]:
+    return _call("set_retention", body, name=queue)
+
+
 def fetch(body: FetchBody) -> Call[FetchedJob | None]:
     return _call("fetch", body)._replace(wait_s=body.timeout)
 
@@ -126,7 +284,7 @@ def heartbeat(body: HeartbeatBody) -> Call[HeartbeatAnswer]:
 def read_answer(call: Call[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
     """The typed answer, or the refusal raised."""
     if status not in call.answers:
-        raise _refusal(status, headers, content)
+        raise refusal_of(status, headers, content)
     expected = call.answers[status]
     if expected is None:
         return None  # type: ignore[return-value]  # the call's own type says that this answer may be empty
@@ -138,7 +296,7 @@ def read_answer(call: Call[A], status: int, headers: Mapping[str, str], content:
         ) from None
 
 
-def _call(name: str, body: msgspec.Struct | None = None, **parameters: str) -> Call[Any]:
+def _call(name: str, body: msgspec.Struct | None = None, /, **parameters: str) -> Call[Any]:
     endpoint = _ENDPOINTS[name]
     path = endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
     content = None if body is None else msgspec.json.encode(_without_defaults(body))
@@ -173,7 +331,7 @@ def _decoder(answer: Any) -> "msgspec.json.Decoder[Any]":
     return msgspec.json.Decoder(answer)
 
 
-def _refusal(status: int, headers: Mapping[str, str], content: bytes) -> ServerRefused:
+def refusal_of(status: int, headers: Mapping[str, str], content: bytes) -> ServerRefused:
     try:
         body = _decoder(_ErrorBody).decode(content)
     except msgspec.MsgspecError:  # not an answer of ours: a proxy, or another program on this port

@@ -14,6 +14,7 @@ from corvo.ids import Minter
 from corvo.state.tables import Tables
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class Operation(msgspec.Struct, array_like=True):
@@ -62,7 +63,12 @@ class Answer(NamedTuple):
 
 class Plan(NamedTuple):
     calls: list[tuple[int, Operation | Query]]  # shard, what to ask of it
-    conclude: Callable[[list[Any]], Answer]  # the results, in the order of the calls
+    # The results, in the order of the calls. Where they lead to further questions, another plan.
+    conclude: Callable[[list[Any]], "Answer | Plan"]
+    wait_s: float = 0.0  # a pause before the calls
+    # What is answered when the shards refuse or take too long: everything that was asked for has happened already, and
+    # this round is a courtesy to the caller.
+    instead: Answer | None = None
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +81,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     body_optional: bool = False  # an empty body means the body's defaults
     query: type[msgspec.Struct] | None = None  # parameters after the `?`
     answers: dict[int, Any]  # status → type of the answer
+    media: str = "application/json"  # of the answers; of a stream, its events are of that type
     refusals: tuple[str, ...] = ()  # codes beyond those that every route can give
     plan: Callable[..., Plan] | None = None  # (asking, body, *path parameters); None: a journey or a read of read.db
     name: str  # of the journey or answer that serves it where there is no plan; metric label
 
 
-def spread(items: Sequence[T], shard_of: Callable[[T], int | None]) -> dict[int, list[int]]:
+def spread(items: Sequence[T], shard_of: Callable[[T], K | None]) -> dict[K, list[int]]:
     """Item numbers grouped by shard, each group in the order of the request; an item of no shard is in none."""
-    groups: dict[int, list[int]] = {}
+    groups: dict[K, list[int]] = {}
     for number, item in enumerate(items):
         shard = shard_of(item)
         if shard is not None:

@@ -8,26 +8,57 @@ import functools
 import operator
 from typing import Any
 
+from corvo.ops.batches import arrivals
+from corvo.ops.jobs import known
 from corvo.ops.operation import Endpoint, Query
-from corvo.queries import cluster, feed, job, members, queues, search, workers
+from corvo.ops.queues import delete_queue
+from corvo.queries import (
+    batches,
+    batches_list,
+    cluster,
+    events,
+    feed,
+    job,
+    members,
+    queue,
+    queues,
+    schedules,
+    search,
+    why,
+    workers,
+)
 
 QUERIES: tuple[type[Query], ...] = (
     job.GetJob,
     job.Await,
+    batches.GetBatch,
+    arrivals.GetArrivals,
+    known.FindUnknown,
+    queue.GetQueue,
+    delete_queue.KnowsQueue,
     cluster.GetStatus,
     cluster.GetIndex,
     feed.Pull,
     feed.Scan,
+    events.GetEvents,
+    why.Why,
     *members.QUERIES,
+    *schedules.QUERIES,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *job.ENDPOINTS,
+    *batches.ENDPOINTS,
+    *batches_list.ENDPOINTS,
+    *why.ENDPOINTS,
+    *schedules.ENDPOINTS,
     *search.ENDPOINTS,
     *queues.ENDPOINTS,
+    *queue.ENDPOINTS,
     *workers.ENDPOINTS,
     *cluster.ENDPOINTS,
     *members.ENDPOINTS,
+    *events.ENDPOINTS,
 )
 
 AnyQuery: Any = functools.reduce(operator.or_, QUERIES)

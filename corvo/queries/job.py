@@ -4,14 +4,18 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.bonds import Bonds, Chain, Step
 from corvo.job import Job, JobError, SpanMs
 from corvo.json_edge import to_raw
 from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
 from corvo.retry import BACKOFF_NAMES
 from corvo.sharding import shard_of_job
 from corvo.state.tables import Tables
+
+# Of the newest attempt, when it is not among the failed ones. In any other state somebody has ended it from outside.
+_OUTCOMES = {State.ACTIVE: "active", State.COMPLETED: "completed", State.CANCELLED: "cancelled"}
 
 
 class JobErrorView(msgspec.Struct, omit_defaults=True):
@@ -21,6 +25,31 @@ class JobErrorView(msgspec.Struct, omit_defaults=True):
     error: str
     created_at: str
     backtrace: str | None = None
+
+
+class AttemptView(msgspec.Struct, omit_defaults=True):
+    """One attempt of a worker, or the one that is under way."""
+
+    attempt: int
+    worker_id: str
+    outcome: str
+    started_at: str | None = None
+    ended_at: str | None = None
+    error: str | None = None
+    backtrace: str | None = None
+
+
+class StepView(msgspec.Struct):
+    queue: str
+    payload: Any
+
+
+class ChainView(msgspec.Struct, omit_defaults=True):
+    """The whole chain, as it was asked for."""
+
+    steps: list[StepView]
+    on_failure: StepView | None = None
+    on_exit: StepView | None = None
 
 
 class JobView(msgspec.Struct, omit_defaults=True):
@@ -50,6 +79,20 @@ class JobView(msgspec.Struct, omit_defaults=True):
     completed_at: str | None = None
     failed_at: str | None = None
     errors: list[JobErrorView] = []
+    attempts: list[AttemptView] = []
+    unique_key: str = ""
+    idempotency_key: str = ""
+    batch_id: str = ""
+    chain_id: str = ""
+    chain_step: int | None = None
+    chain_config: ChainView | None = None
+    schedule_id: str = ""
+    expire_at: str | None = None
+    waiting_for: list[str] = []  # jobs that must end before this one may run
+    hold_reason: str = ""
+    claimed_at: str | None = None
+    cancel_requested: bool = False
+    retry_jitter: float | None = None
 
 
 class JobRecord(msgspec.Struct, array_like=True):
@@ -80,7 +123,7 @@ class Await(Query, tag=1002):
 
 def job_view(record: JobRecord) -> JobView:
     job = record.job
-    return JobView(
+    view = JobView(
         id=job.id,
         queue=job.queue,
         state=STATE_NAMES[job.state],
@@ -99,13 +142,81 @@ def job_view(record: JobRecord) -> JobView:
         result=to_raw(job.result),
         parent_id=job.parent_id,
         lease_expires_at=to_rfc3339(job.lease_expires_at) if job.state == State.ACTIVE else None,
-        scheduled_at=to_rfc3339_or_none(job.due_at),
+        scheduled_at=to_rfc3339_or_none(_scheduled_at(job)),
         created_at=to_rfc3339(job.created_at),
         started_at=to_rfc3339_or_none(job.started_at),
         completed_at=to_rfc3339_or_none(job.completed_at),
         failed_at=to_rfc3339_or_none(job.failed_at),
         errors=[error_view(error) for error in record.errors],
+        attempts=_attempts(record),
     )
+    if job.bonds is not None:
+        _show_bonds(view, job, job.bonds)
+    return view
+
+
+def _show_bonds(view: JobView, job: Job, bonds: Bonds) -> None:
+    view.unique_key = bonds.unique_key
+    view.idempotency_key = bonds.idempotency_key
+    view.batch_id = bonds.batch_id
+    if bonds.chain is not None:
+        view.chain_id = bonds.chain.id
+        view.chain_step = bonds.chain.step
+        view.chain_config = _chain_view(bonds.chain)
+    view.schedule_id = bonds.schedule_id
+    view.expire_at = to_rfc3339_or_none(bonds.expire_at)
+    view.waiting_for = list(bonds.waits_for)
+    view.hold_reason = bonds.hold_reason
+    view.claimed_at = to_rfc3339_or_none(bonds.claimed_at)
+    view.cancel_requested = job.state == State.ACTIVE and bonds.cancel_at > 0
+    view.retry_jitter = bonds.jitter_permille / 1000 if bonds.jitter_permille else None
+
+
+def _chain_view(chain: Chain) -> ChainView:
+    def step(one: Step) -> StepView:
+        return StepView(one.queue, msgspec.Raw(one.payload))
+
+    return ChainView(
+        steps=[step(one) for one in chain.steps],
+        on_failure=None if chain.on_failure is None else step(chain.on_failure),
+        on_exit=None if chain.on_exit is None else step(chain.on_exit),
+    )
+
+
+def _scheduled_at(job: Job) -> int:
+    """A job that waits for others has no moment of its own, unless it was given one."""
+    return job.due_at if job.due_at < LATEST_NS or job.bonds is None else job.bonds.scheduled_at
+
+
+def _attempts(record: JobRecord) -> list[AttemptView]:
+    """Every failed attempt that is kept, and the newest one. What ended a job otherwise names no worker."""
+    job = record.job
+    failed = [error for error in record.errors if error.worker_id]
+    shown = [
+        AttemptView(
+            attempt=error.attempt,
+            worker_id=error.worker_id,
+            outcome="interrupted" if error.is_interrupted else "failed",
+            started_at=to_rfc3339_or_none(error.started_at),
+            ended_at=to_rfc3339(error.created_at),
+            error=error.error,
+            backtrace=error.backtrace or None,
+        )
+        for error in failed
+    ]
+    newest = (job.attempt, job.started_at)
+    if job.attempt and job.worker_id and all((error.attempt, error.started_at) != newest for error in failed):
+        ended_at = {State.COMPLETED: job.completed_at, State.CANCELLED: job.failed_at}.get(job.state, 0)
+        shown.append(
+            AttemptView(
+                attempt=job.attempt,
+                worker_id=job.worker_id,
+                outcome=_OUTCOMES.get(job.state, "interrupted"),
+                started_at=to_rfc3339_or_none(job.started_at),
+                ended_at=to_rfc3339_or_none(ended_at),
+            )
+        )
+    return shown
 
 
 def error_view(error: JobError) -> JobErrorView:

@@ -9,7 +9,13 @@ from corvo.addresses import check_reachable
 from corvo.errors import Refusal
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Query
 
-NodeId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
+NodeId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z",
+        description="1 to 63 characters of letters, digits and `._-`, beginning with a letter or digit",
+    ),
+]
 
 
 class Members(msgspec.Struct, array_like=True):

@@ -1,13 +1,20 @@
 """All queues with exact counts per state."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from corvo.ops.operation import Endpoint
 
 
 class QueueView(msgspec.Struct, kw_only=True):
     name: str
+    status: Annotated[str, Meta(description="`active`, `paused`, `draining` or `drained`")] = "active"
     paused: bool = False
+    max_concurrency: int | None = None
+    rate_limit: int | None = None
+    rate_window_ms: int | None = None
     created_at: str
     pending: int
     active: int

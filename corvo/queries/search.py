@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.job import JobId, QueueName, WorkerId
+from corvo.job import JobId, QueueName, ShortText, WorkerId
 from corvo.ops.operation import Body, Endpoint
 
 StateName = Literal["pending", "active", "completed", "retrying", "dead", "cancelled", "scheduled", "held"]
@@ -18,6 +18,10 @@ class SearchBody(Body):
     priority: Literal["critical", "high", "normal"] | None = None
     worker_id: WorkerId | None = None
     job_id_prefix: JobId | None = None
+    parent_id: JobId | None = None
+    unique_key: ShortText | None = None
+    batch_id: JobId | None = None
+    chain_id: JobId | None = None
     created_after: str | None = None
     created_before: str | None = None
     scheduled_after: str | None = None
@@ -49,6 +53,11 @@ class JobSummary(msgspec.Struct, omit_defaults=True):
     completed_at: str | None = None
     failed_at: str | None = None
     last_error: str | None = None
+    unique_key: str | None = None
+    batch_id: str | None = None
+    chain_id: str | None = None
+    chain_step: int | None = None
+    hold_reason: str | None = None
 
 
 class SearchAnswer(msgspec.Struct):

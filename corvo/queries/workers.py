@@ -13,6 +13,8 @@ class WorkerView(msgspec.Struct, kw_only=True):
     started_at: str
     is_waiting: bool = False
     active_jobs: int = 0
+    pool_size: int = 0
+    version: str = ""
 
 
 ENDPOINTS = (

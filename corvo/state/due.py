@@ -1,8 +1,8 @@
-"""Scheduled and retrying jobs in the order in which they fall due, over all queues of the shard.
+"""What falls due, in the order in which it does: scheduled and retrying jobs (`t|`), and alarms (`al|`).
 
-The order lives in the `t|` keys. In memory stand only two bounds: no live key lies before `floor`, so a scan never
-wades through the tombstones of what was promoted; and nothing falls due before `next_at`, so an idle shard sleeps.
-Looking ahead stops at a horizon: a million jobs that were cancelled behind it cost nothing.
+The order lives in the keys, over all queues of the shard. In memory stand only two bounds: no live key lies before
+`floor`, so a scan never wades through the tombstones of what was settled; and nothing falls due before `next_at`, so an
+idle shard sleeps. Looking ahead stops at a horizon: a million jobs that were cancelled behind it cost nothing.
 """
 
 from corvo.state import keys
@@ -12,34 +12,46 @@ HORIZON_NS = 1_000_000_000
 
 
 class DueOrder:
-    def __init__(self, overlay: Overlay) -> None:
+    def __init__(self, overlay: Overlay, family: bytes) -> None:
         self._overlay = overlay
+        self._family = family
         self._floor = 0
         self.next_at = 0  # a lower bound; 0 means "not looked yet"
 
-    def add(self, due_at: int) -> None:
-        self.next_at = min(self.next_at, due_at)
-        self._floor = min(self._floor, due_at)
+    def add(self, due_at: int, subject: str, value: bytes = b"") -> None:
+        self._overlay.puts[keys.due(self._family, due_at, subject)] = value
+        self.put_off(due_at)
 
-    def over(self, now: int, limit: int) -> list[str]:
-        """Ids due by now, oldest first. The caller promotes them all, so the floor moves up to what is left."""
-        found: list[str] = []
-        for key, _ in self._overlay.scan(keys.due_floor(self._floor), keys.due_floor(now + 1)):
-            due_at, job_id = keys.due_parts(key)
+    def remove(self, due_at: int, subject: str) -> None:
+        self._overlay.puts[keys.due(self._family, due_at, subject)] = None
+
+    def over(self, now: int, limit: int) -> list[tuple[int, str, bytes]]:
+        """Moment, subject and value of what is due by now, oldest first. The caller settles them all, or puts them off,
+        so the floor moves up to what is left."""
+        found: list[tuple[int, str, bytes]] = []
+        for key, value in self._overlay.scan(
+            keys.due_floor(self._family, self._floor), keys.due_floor(self._family, now + 1)
+        ):
+            due_at, subject = keys.due_parts(self._family, key)
             if len(found) == limit:
                 self._floor = self.next_at = due_at
                 return found
-            found.append(job_id)
+            found.append((due_at, subject, value))
         self._floor = max(self._floor, now)
         self.next_at = max(self.next_at, now + 1)
         return found
+
+    def put_off(self, due_at: int) -> None:
+        """Something that was found to be over is not settled in this entry: it is found again."""
+        self.next_at = min(self.next_at, due_at)
+        self._floor = min(self._floor, due_at)
 
     def look_ahead(self, now: int) -> int:
         """When something next falls due, or the horizon when nothing does before it."""
         if self.next_at > now:
             return self.next_at
         horizon = now + HORIZON_NS
-        scan = self._overlay.scan(keys.due_floor(self._floor), keys.due_floor(horizon))
+        scan = self._overlay.scan(keys.due_floor(self._family, self._floor), keys.due_floor(self._family, horizon))
         first = next(iter(scan), None)
-        self.next_at = horizon if first is None else keys.due_parts(first[0])[0]
+        self.next_at = self._floor = horizon if first is None else keys.due_parts(self._family, first[0])[0]
         return self.next_at

@@ -1,37 +1,101 @@
 """The door: the only code that gives a job its state.
 
-Filing, counting and waking hang on arrival in a state, not on the operation that caused it: several roads lead to
-*dead*, and none can forget the count.
+Filing, counting, waking and telling hang on arrival in a state, not on the operation that caused it: several roads lead
+to *dead*, and none can forget the count. What a job's end means for others (its batch, its chain, those that wait for
+it) is noted here and drawn by the engine (`corvo/consequences.py`) when the operation is over.
 """
 
 from collections.abc import Callable
 
+from corvo.bonds import Bonds, Outcome
+from corvo.errands.forget import Forget
+from corvo.events import TOLD_OF, Event, Happening
 from corvo.job import Job
-from corvo.lifecycle import BIRTH_STATES, State, Verb, destination
-from corvo.state import keys
+from corvo.lifecycle import BIRTH_STATES, SETTLED, State, Verb, destination
+from corvo.state import keys, locks
 from corvo.state.tables import Tables
+
+EXPIRE_ALARM = "e"  # followed by the job's id
+_ENQUEUED = Happening.ENQUEUED  # to look up an enum's member is a call, and every job comes this way
+_OUTCOMES = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
 def bear(tables: Tables, job: Job) -> None:
     """A job comes into the world: filed, counted, announced."""
     assert job.state in BIRTH_STATES, job.state
     queue = tables.queue(job.queue)
-    queue.counts[job.state] += 1
     queue.enqueued += 1
+    queue.counts[job.state] += 1
     tables.add_job(job)
     _FILE[job.state](tables, job)
+    if job.bonds is not None:
+        _set_alarm(tables, job, job.bonds)
+    tables.journal.events.append(Event(_ENQUEUED, job.id, job.queue))
+
+
+def settle_in(tables: Tables, job: Job) -> None:
+    """Count and file a job that is new here, in whatever state it comes."""
+    tables.queue(job.queue).counts[job.state] += 1
+    tables.add_job(job)
+    _FILE[job.state](tables, job)
+    if job.bonds is not None:
+        _set_alarm(tables, job, job.bonds)
+
+
+def _set_alarm(tables: Tables, job: Job, bonds: Bonds) -> None:
+    if bonds.expire_at and job.state not in SETTLED:
+        tables.alarms.add(bonds.expire_at, EXPIRE_ALARM + job.id)
 
 
 def change(tables: Tables, job: Job, verb: Verb) -> None:
     """Move a job as the table says, or refuse and leave no trace. The caller has set the fields that filing reads."""
-    goal = destination(job.state, verb)
-    counts = tables.queue(job.queue).counts
-    counts[job.state] -= 1
-    counts[goal] += 1
-    _UNFILE[job.state](tables, job)
+    before = job.state
+    goal = destination(before, verb)
+    queue = tables.queue(job.queue)
+    queue.counts[before] -= 1
+    queue.counts[goal] += 1
+    _UNFILE[before](tables, job)
+    if queue.controls is not None and before is State.ACTIVE:
+        tables.wake(job.queue)  # a place has become free
     job.state = goal
     _FILE[goal](tables, job)
     tables.touch(job)
+    if job.bonds is not None and before is State.ACTIVE:
+        _set_alarm(tables, job, job.bonds)  # it may have rung while a worker had the job
+    for happening in TOLD_OF[verb]:
+        tables.journal.events.append(Event(happening, job.id, job.queue))
+    if goal in SETTLED:
+        if queue.controls is None:
+            tables.retired.append(job.id)
+        else:
+            tables.retire(job)
+        if job.bonds is not None:
+            tables.ended.append((job, _OUTCOMES[goal]))
+
+
+def leave(tables: Tables, job: Job) -> None:
+    """Take a job out of counts and files: it goes to another queue, or away."""
+    queue = tables.queue(job.queue)
+    queue.counts[job.state] -= 1
+    _UNFILE[job.state](tables, job)
+    if job.state is State.ACTIVE and queue.controls is not None:
+        tables.wake(job.queue)  # a place has become free
+    if job.bonds is not None and job.bonds.expire_at:
+        tables.alarms.remove(job.bonds.expire_at, EXPIRE_ALARM + job.id)
+
+
+def remove(tables: Tables, job: Job, data: bytes = b"") -> None:
+    """Delete a job, whatever its state. Those that wait for it learn that it is gone, if it had not ended before."""
+    leave(tables, job)
+    locks.forget(tables, job)
+    tables.drop_job(job)
+    tables.journal.tell(Happening.DELETED, job.id, job.queue, data)
+    if job.bonds is not None:
+        for shard in job.bonds.was_at:
+            if shard != tables.errands.shard:
+                tables.errands.send(shard, Forget(job.id))
+        if job.state not in SETTLED:
+            tables.ended.append((job, Outcome.DELETED))
 
 
 def _file_pending(tables: Tables, job: Job) -> None:
@@ -67,13 +131,12 @@ _DUE_INDEX = {State.SCHEDULED: keys.scheduled, State.RETRYING: keys.retrying}
 
 def _file_due(tables: Tables, job: Job) -> None:
     tables.put(_DUE_INDEX[job.state](job.queue, job.due_at, job.id), b"")
-    tables.put(keys.due(job.due_at, job.id), b"")
-    tables.due.add(job.due_at)
+    tables.due.add(job.due_at, job.id)
 
 
 def _unfile_due(tables: Tables, job: Job) -> None:
     tables.put(_DUE_INDEX[job.state](job.queue, job.due_at, job.id), None)
-    tables.put(keys.due(job.due_at, job.id), None)
+    tables.due.remove(job.due_at, job.id)
 
 
 def _file_nowhere(tables: Tables, job: Job) -> None:

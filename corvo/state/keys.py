@@ -14,6 +14,18 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     qn|{queue}                                      the queue: counts, cursors
     w|{worker id}                                   a worker
     n|{node id}                                     address of a node of the cluster
+    u|{queue}\\0{unique key}                        who holds the key, and until when
+    i|{queue}\\0{idempotency key}                   the job that was made for it
+    d|{job id}\\0{job id}                           the second waits for the first
+    f|{job id}                                      where a job of ours has moved to: {shard:1}{errand:8}
+    b|{batch id}                                    a batch: counts, callbacks
+    ba|{batch id}\\0{ask id:8}                       a request that has added jobs to it, a short while ago
+    sc|{schedule id}                                a cron schedule
+    l|{queue}\\0{moment:8}                          claims of a throttled queue at that moment
+    al|{due:8}{subject}                             an alarm: something other than a job falls due
+    ev|{number:8}                                   events that an entry caused, under the number of the first
+    x|{shard:1}{number:8}                           an errand for another shard
+    xo|{shard:1}   xi|{shard:1}                     number of the last errand given to, done for, another shard
 
 Kept by the replica itself and no part of the replicated state: `r|{index:8}` (Raft log; the first byte of an index
 is 0 and a queue begins with a letter or digit, so the two families share a prefix without meeting), `m|{index:8}`
@@ -44,9 +56,26 @@ QUEUES = b"qn|"
 WORKERS = b"w|"
 NODES = b"n|"
 FEED = b"m|"
+UNIQUE = b"u|"
+IDEMPOTENT = b"i|"
+WATCHERS = b"d|"
+FORWARDED = b"f|"
+BATCHES = b"b|"
+BATCH_ASKS = b"ba|"
+SCHEDULES = b"sc|"
+CLAIMS = b"l|"
+ALARMS = b"al|"
+EVENTS = b"ev|"
+OUTBOX = b"x|"
+OUTBOX_LAST = b"xo|"
+INBOX_LAST = b"xi|"
 # Families of replicated state. Each ends with `|`: prefixes never overlap. On disk `r|` also holds the Raft log, whose
 # keys go on with a NUL: whoever scans that family for jobs begins behind it.
-STATE_PREFIXES = (ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES)
+STATE_PREFIXES = (
+    *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES),
+    *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
+    *(OUTBOX, OUTBOX_LAST, INBOX_LAST),
+)
 _LOG_END = b"r|\x01"
 
 APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
@@ -62,6 +91,10 @@ INCOMING = b"\0incoming"  # how far a state that is being received has come
 
 def job(job_id: str) -> bytes:
     return b"j|" + job_id.encode()
+
+
+def job_id(key: bytes) -> str:
+    return key[2:].decode()
 
 
 def job_error(job_id: str, claim: int) -> bytes:
@@ -84,7 +117,8 @@ def pending_prefix(queue: str, priority: Priority) -> bytes:
 
 
 def pending_position(key: bytes, prefix_size: int) -> tuple[int, str]:
-    """The position and the job id in a pending key, given the size of its prefix."""
+    """The position and the job id in a pending key, given the size of its prefix; or the due time in a key that has
+    one in its place."""
     position: int = _U64.unpack_from(key, prefix_size)[0]
     return position, key[prefix_size + 8 :].decode()
 
@@ -110,17 +144,114 @@ def retrying(queue: str, due_at: int, job_id: str) -> bytes:
     return b"r|%b\0%b%b" % (queue.encode(), _U64.pack(due_at), job_id.encode())
 
 
-def due(due_at: int, job_id: str) -> bytes:
-    return b"t|%b%b" % (_U64.pack(due_at), job_id.encode())
+def scheduled_prefix(queue: str) -> bytes:
+    return b"s|%b\0" % queue.encode()
 
 
-def due_floor(due_at: int) -> bytes:
-    return b"t|" + _U64.pack(due_at)
+def retrying_prefix(queue: str) -> bytes:
+    return b"r|%b\0" % queue.encode()
 
 
-def due_parts(key: bytes) -> tuple[int, str]:
-    due_at: int = _U64.unpack_from(key, 2)[0]
-    return due_at, key[10:].decode()
+def due(family: bytes, due_at: int, subject: str) -> bytes:
+    """In `t|` the subject is a job, in `al|` what the alarm is for."""
+    return b"%b%b%b" % (family, _U64.pack(due_at), subject.encode())
+
+
+def due_floor(family: bytes, due_at: int) -> bytes:
+    return family + _U64.pack(due_at)
+
+
+def due_parts(family: bytes, key: bytes) -> tuple[int, str]:
+    size = len(family)
+    due_at: int = _U64.unpack_from(key, size)[0]
+    return due_at, key[size + 8 :].decode()
+
+
+def unique(queue: str, key: str) -> bytes:
+    return b"u|%b\0%b" % (queue.encode(), key.encode())
+
+
+def idempotent(queue: str, key: str) -> bytes:
+    return b"i|%b\0%b" % (queue.encode(), key.encode())
+
+
+def watcher(job_id: str, dependent: str) -> bytes:
+    return b"d|%b\0%b" % (job_id.encode(), dependent.encode())
+
+
+def watchers(job_id: str) -> bytes:
+    return b"d|%b\0" % job_id.encode()
+
+
+def second_name(key: bytes) -> str:
+    """What stands behind the NUL of a key with two names."""
+    return key[key.index(0) + 1 :].decode()
+
+
+def forwarded(job_id: str) -> bytes:
+    return b"f|" + job_id.encode()
+
+
+def pack_forwarding(shard: int, number: int) -> bytes:
+    """Where a job went, and with which errand."""
+    return b"%c%b" % (shard, _U64.pack(number))
+
+
+def unpack_forwarding(value: bytes) -> tuple[int, int]:
+    number: int = _U64.unpack_from(value, 1)[0]
+    return value[0], number
+
+
+def batch(batch_id: str) -> bytes:
+    return b"b|" + batch_id.encode()
+
+
+def batch_ask(batch_id: str, ask_id: int) -> bytes:
+    return b"ba|%b\0%b" % (batch_id.encode(), _U64.pack(ask_id))
+
+
+def schedule(schedule_id: str) -> bytes:
+    return b"sc|" + schedule_id.encode()
+
+
+def claims(queue: str) -> bytes:
+    return b"l|%b\0" % queue.encode()
+
+
+def claims_at(queue: str, moment: int) -> bytes:
+    return claims(queue) + _U64.pack(moment)
+
+
+def claims_parts(key: bytes) -> tuple[str, int]:
+    name, _, _ = key[2:].partition(b"\0")
+    moment: int = _U64.unpack_from(key, len(key) - 8)[0]
+    return name.decode(), moment
+
+
+def event(number: int) -> bytes:
+    return b"ev|" + _U64.pack(number)
+
+
+def event_number(key: bytes) -> int:
+    number: int = _U64.unpack_from(key, 3)[0]
+    return number
+
+
+def outbox(target: int, number: int) -> bytes:
+    return b"x|%c%b" % (target, _U64.pack(number))
+
+
+def outbox_number(key: bytes) -> int:
+    number: int = _U64.unpack_from(key, 3)[0]
+    return number
+
+
+def outbox_last(target: int) -> bytes:
+    return b"xo|%c" % target
+
+
+def inbox_last(source: int) -> bytes:
+    return b"xi|%c" % source
 
 
 def queue(name: str) -> bytes:

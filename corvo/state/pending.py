@@ -15,6 +15,7 @@ from corvo.lifecycle import State
 from corvo.state import keys
 from corvo.state.kv import Overlay
 
+_PENDING = State.PENDING  # to look up an enum's member is a call, and every job comes this way
 WINDOW_JOBS = 512
 WINDOWS_KEPT = 1024  # half a million waiting jobs known by place at the most, about 80 MB
 
@@ -91,4 +92,4 @@ class PendingOrder:
 
 
 def is_waiting(job: Job | None, position: int) -> bool:
-    return job is not None and job.state == State.PENDING and job.position == position
+    return job is not None and job.state == _PENDING and job.position == position

@@ -5,10 +5,12 @@ mark it; `seal` encodes each marked record once at the end of an entry, whatever
 The bytes of a sealed entry are what LevelDB stores, what the state hash covers and what the mirror is sent.
 """
 
+from collections import deque
 from hashlib import blake2b
 
 import msgspec
 
+from corvo.bonds import Outcome, bytes_of
 from corvo.errors import Corrupt, Refusal
 from corvo.job import (
     Job,
@@ -22,12 +24,17 @@ from corvo.job import (
     encode,
     new_queue,
 )
-from corvo.limits import ERRORS_KEPT_PER_JOB
+from corvo.lifecycle import State
+from corvo.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
 from corvo.state import keys
 from corvo.state.due import DueOrder
+from corvo.state.errands import Errands
+from corvo.state.gates import Throttles, room
+from corvo.state.journal import Journal
 from corvo.state.kv import KV, Overlay
 from corvo.state.leases import Leases
 from corvo.state.pending import PendingOrder
+from corvo.state.schedules import Schedules
 
 JOBS_CACHED = 20_000  # about 20 MB with small payloads
 JOBS_CACHED_BYTES = 64 * 1024 * 1024  # and never more payload than this
@@ -52,17 +59,28 @@ class Changes(msgspec.Struct):
     woken: set[str]  # queues that gained a pending job
 
 
+UNDERWAY_MS = 50  # about what a move between shards takes
+PURGE_ALARM = "z"  # followed by the entry's index, or a job; the value names the jobs
+_PENDING = State.PENDING  # to look up an enum's member is a call, and every job comes this way
+_FINAL = (State.COMPLETED, State.DEAD, State.CANCELLED)  # in the order of `Controls.retention_ms`
 decode_applied = msgspec.msgpack.Decoder(Applied).decode
 
 
 class Tables:
-    def __init__(self, kv: KV) -> None:
+    def __init__(self, kv: KV, shard: int = 0, shard_count: int = 1) -> None:
         self.overlay = Overlay(kv)
         raw = kv.get(keys.APPLIED)
         self.applied = decode_applied(raw) if raw is not None else Applied()
         self.pending = PendingOrder(self.overlay)
         self.leases = Leases()
-        self.due = DueOrder(self.overlay)
+        self.due = DueOrder(self.overlay, keys.DUE)
+        self.alarms = DueOrder(self.overlay, keys.ALARMS)
+        self.errands = Errands(self.overlay, shard, shard_count)
+        self.journal = Journal(self.overlay)
+        self.throttles = Throttles(self.overlay)
+        self.schedules = Schedules()
+        self.ended: deque[tuple[Job, Outcome]] = deque()  # with bonds, in the operation under way
+        self.tellings = 0  # in the entry under way: jobs that were told of the end of one that they wait for
         self._jobs: dict[str, Job] = {}
         self._jobs_bytes = 0
         self._queues: dict[str, Queue] = {}
@@ -71,7 +89,10 @@ class Tables:
         self._touched_jobs: dict[str, Job] = {}
         self._touched_queues: dict[str, Queue] = {}
         self._woken: set[str] = set()
+        self.retired: list[str] = []  # jobs that ended in this entry and are kept as long as usual
+        self._retired: dict[int, list[str]] = {}  # moment of forgetting → those that are kept longer or shorter
         self.nodes: dict[str, str] = {}  # address by name
+        self.has_forwarded = False  # whether any job has ever moved away: spares every new job a look
         self._recall(kv)
 
     def _recall(self, kv: KV) -> None:
@@ -84,6 +105,11 @@ class Tables:
             self.leases.add(keys.active_job_id(key), ends_at, claim_id)
         for key, value in kv.scan(keys.NODES, keys.prefix_end(keys.NODES)):
             self.nodes[keys.node_name(key)] = value.decode()
+        self.has_forwarded = any(kv.scan(keys.FORWARDED, keys.prefix_end(keys.FORWARDED)))
+        self.errands.recall(kv)
+        self.journal.recall(kv)
+        self.throttles.recall(kv)
+        self.schedules.recall(kv)
 
     @property
     def now(self) -> int:
@@ -104,16 +130,72 @@ class Tables:
     def require_job(self, job_id: str) -> Job:
         job = self.find_job(job_id)
         if job is None:
-            raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
+            raise self.missing(job_id)
         return job
+
+    def missing(self, job_id: str) -> Refusal:
+        """What to say of a job that is not here: unknown, gone to another shard, or on its way there."""
+        raw = self.overlay.get(keys.forwarded(job_id))
+        if raw is None:
+            return Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
+        shard, number = keys.unpack_forwarding(raw)
+        if self.errands.is_underway(shard, number):
+            return Refusal(
+                "SHARD_UNAVAILABLE",
+                "the job is on its way to another queue; send the request again",
+                retry_after_ms=UNDERWAY_MS,
+            )
+        return Refusal("JOB_MOVED", str(shard))
+
+    def forward(self, job_id: str, shard: int) -> None:
+        """The job leaves with the newest errand for this shard: leave a note where it went."""
+        self.has_forwarded = True
+        self.put(keys.forwarded(job_id), keys.pack_forwarding(shard, self.errands.given[shard]))
+
+    def forwarded_to(self, job_id: str) -> int | None:
+        """The shard that a job which was here has moved to."""
+        raw = self.overlay.get(keys.forwarded(job_id))
+        return None if raw is None else raw[0]
 
     def touch(self, job: Job) -> None:
         """The job was changed: store it when the entry is sealed."""
         self._touched_jobs[job.id] = job
 
+    def touched_jobs(self) -> list[Job]:
+        """Those that the entry under way has changed or made: the map does not hold them yet."""
+        return list(self._touched_jobs.values())
+
     def add_job(self, job: Job) -> None:
         self._keep(job)
         self._touched_jobs[job.id] = job
+
+    def drop_job(self, job: Job) -> None:
+        self._jobs.pop(job.id, None)
+        self._touched_jobs.pop(job.id, None)
+        self.put_record(keys.job(job.id), None)
+        for key in self._error_keys(job):
+            self.put_record(key, None)
+
+    def _error_keys(self, job: Job) -> list[bytes]:
+        """A scan looks at everything that is not on disk yet: too dear where jobs go by the thousand, and most of them
+        have few claims whose numbers are known."""
+        if job.lease_token > ERRORS_KEPT_PER_JOB:
+            prefix = keys.job_errors(job.id)
+            return [key for key, _ in self.overlay.scan(prefix, keys.prefix_end(prefix))]
+        numbered = (keys.job_error(job.id, claim) for claim in range(job.lease_token + 1))
+        return [key for key in numbered if self.overlay.get(key) is not None]
+
+    def retire(self, job: Job) -> None:
+        """The job has ended: it is kept for a while. One alarm serves all jobs of an entry that are kept as long."""
+        kept_ms = self.retention_ms(job)
+        if kept_ms:
+            self._retired.setdefault(self.applied.now + kept_ms * 1_000_000, []).append(job.id)
+
+    def retention_ms(self, job: Job) -> int:
+        """How long a job that has ended is kept; 0: for ever."""
+        controls = self._queues[job.queue].controls
+        own = -1 if controls is None else controls.retention_ms[_FINAL.index(job.state)]
+        return RETENTION_MS_DEFAULT if own < 0 else own
 
     def queue(self, name: str) -> Queue:
         """The queue, made on first use."""
@@ -125,6 +207,13 @@ class Tables:
 
     def find_queue(self, name: str) -> Queue | None:
         return self._queues.get(name)
+
+    def drop_queue(self, name: str) -> None:
+        self._queues.pop(name, None)
+        self._touched_queues.pop(name, None)
+        self.pending.forget()
+        self.throttles.drop(name)
+        self.put_record(keys.queue(name), None)
 
     def queues(self) -> list[Queue]:
         return list(self._queues.values())
@@ -144,7 +233,11 @@ class Tables:
         if len(self._workers) >= WORKERS_CACHED:
             self._workers.clear()
         self._workers[worker.id] = worker
-        self._put_record(keys.worker(worker.id), encode(worker))
+        self.put_record(keys.worker(worker.id), encode(worker))
+
+    def drop_worker(self, worker_id: str) -> None:
+        self._workers.pop(worker_id, None)
+        self.put_record(keys.worker(worker_id), None)
 
     def name_node(self, node_id: str, address: str) -> None:
         """An empty address forgets the node."""
@@ -155,9 +248,19 @@ class Tables:
         self.put(keys.node(node_id), address.encode() or None)
 
     def add_error(self, error: JobError) -> None:
-        self._put_record(keys.job_error(error.job_id, error.claim), encode(error))
+        self.put_record(keys.job_error(error.job_id, error.claim), encode(error))
         if error.claim > ERRORS_KEPT_PER_JOB:
-            self._put_record(keys.job_error(error.job_id, error.claim - ERRORS_KEPT_PER_JOB), None)
+            self.forget_error(error.job_id, error.claim - ERRORS_KEPT_PER_JOB)
+
+    def forget_error(self, job_id: str, claim: int) -> None:
+        """Also asked at each claim of a job with many: not every claim ends with an error that pushes another out."""
+        self.put_record(keys.job_error(job_id, claim), None)
+
+    def add_note(self, job: Job, reason: str) -> None:
+        """Why a job ended that no attempt has ended. It gets a number of its own: under that of the newest claim may
+        stand a failure already."""
+        job.lease_token += 1
+        self.add_error(JobError(job.id, job.lease_token, job.attempt, reason, "", self.applied.now))
 
     def errors(self, job_id: str) -> list[JobError]:
         prefix = keys.job_errors(job_id)
@@ -173,7 +276,8 @@ class Tables:
     def put(self, key: bytes, value: bytes | None) -> None:
         self.overlay.puts[key] = value
 
-    def _put_record(self, key: bytes, value: bytes | None) -> None:
+    def put_record(self, key: bytes, value: bytes | None) -> None:
+        """Of a family that the mirror shows."""
         self._records[key] = value
         self.put(key, value)
 
@@ -186,9 +290,17 @@ class Tables:
     def wake(self, queue: str) -> None:
         self._woken.add(queue)
 
-    def has_pending(self, queue: str) -> bool:
+    def claimable(self, queue: str) -> int:
+        """How many jobs of the queue may be claimed now."""
         known = self._queues.get(queue)
-        return known is not None and known.counts[0] > 0
+        if known is None or not known.counts[_PENDING]:
+            return 0
+        if known.controls is None:
+            return known.counts[_PENDING]
+        return min(known.counts[_PENDING], room(known, self.throttles, self.applied.now))
+
+    def has_pending(self, queue: str) -> bool:
+        return self.claimable(queue) > 0
 
     # The entry
 
@@ -197,6 +309,7 @@ class Tables:
         if index <= applied.index:
             raise Corrupt(f"entry {index} was applied already: the state is at {applied.index}")
         applied.index, applied.term, applied.now = index, term, max(now, applied.now)
+        self.tellings = 0
 
     def seal(self) -> Changes:
         """Encode what the entry changed, extend the state hash, and hand it out."""
@@ -205,6 +318,16 @@ class Tables:
             records[keys.job(job_id)] = encode(job)
         for name, queue in self._touched_queues.items():
             records[keys.queue(name)] = encode(queue)
+        if self.retired:
+            self._retired.setdefault(self.applied.now + RETENTION_MS_DEFAULT * 1_000_000, []).extend(self.retired)
+            self.retired = []
+        for at, job_ids in self._retired.items():
+            for first in range(0, len(job_ids), UPKEEP_JOBS_PER_ENTRY):  # no alarm for more than one entry can settle
+                part = f".{first}" if first else ""
+                some = job_ids[first : first + UPKEEP_JOBS_PER_ENTRY]
+                self.alarms.add(at, f"{PURGE_ALARM}{self.applied.index:016x}{part}", encode(some))
+        self._retired = {}
+        self.journal.seal(self.applied.now)
         self.overlay.puts.update(records)
         writes = self.overlay.seal()
         if writes:
@@ -229,13 +352,17 @@ class Tables:
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self._jobs_bytes += len(job.payload)
+        self._jobs_bytes += len(job.payload) if job.bonds is None else _size(job)
 
     def _shrink(self) -> None:
         """Drop the older half: insertion order is age, and what is hot comes back at its next use."""
         kept = list(self._jobs.items())[len(self._jobs) // 2 :]
         self._jobs = dict(kept)
-        self._jobs_bytes = sum(len(job.payload) for job in self._jobs.values())
+        self._jobs_bytes = sum(map(_size, self._jobs.values()))
+
+
+def _size(job: Job) -> int:
+    return len(job.payload) if job.bonds is None else len(job.payload) + bytes_of(job.bonds)
 
 
 def _chain(previous: bytes, writes: dict[bytes, bytes | None]) -> bytes:

@@ -33,7 +33,17 @@ THREADS = 4
 WAITING_MAX = 64  # questions in hand and in the queue; more would only wait for their callers to give up
 _STEPS_BETWEEN_LOOKS = 5_000  # of SQLite's machine, some tens of microseconds
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class _Compiler(sqlite.base.SQLiteCompiler):
+    """SQLAlchemy leaves hints out for SQLite; ours name the index that a list is read along."""
+
+    def get_from_hint_text(self, table: Any, text: str | None) -> str | None:
+        return text
+
+
 _DIALECT = sqlite.dialect(paramstyle="named")
+_DIALECT.statement_compiler = _Compiler
 
 
 class Prepared:

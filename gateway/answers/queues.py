@@ -4,6 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from corvo.queries.queue import status_of
 from corvo.queries.queues import QueueView
 from gateway.answers.database import Prepared, ReadDb, Reading
 from gateway.mirror.schema import BY_QUEUE, jobs
@@ -19,6 +20,10 @@ _OLDEST_PENDING = (
 _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     table.c.name,
     table.c.paused,
+    table.c.draining,
+    table.c.max_concurrency,
+    table.c.rate_limit,
+    table.c.rate_window_ms,
     table.c.created_at,
     table.c.pending,
     table.c.active,
@@ -42,11 +47,16 @@ def _answer(reading: Reading) -> list[QueueView]:
     return [_view(*row) for row in reading.rows(_QUEUES)]
 
 
-def _view(name: str, paused: int, created_at: str, *rest: Any) -> QueueView:
-    pending, active, held, completed, dead, scheduled, retrying, cancelled, enqueued, failed, oldest_pending_at = rest
+def _view(name: str, paused: int, draining: int, *rest: Any) -> QueueView:
+    max_concurrency, rate_limit, rate_window_ms, created_at, pending, active, held, *others = rest
+    completed, dead, scheduled, retrying, cancelled, enqueued, failed, oldest_pending_at = others
     return QueueView(
         name=name,
+        status=status_of(bool(paused), bool(draining), active),
         paused=bool(paused),
+        max_concurrency=max_concurrency,
+        rate_limit=rate_limit,
+        rate_window_ms=rate_window_ms,
         created_at=created_at,
         pending=pending,
         active=active,

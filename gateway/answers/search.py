@@ -2,16 +2,17 @@
 
 A page is read from the end of an index and never sorted: where queue or state are given, each (queue, state) is one
 ordered branch of its own, at most eight, and the branches are merged. Without statistics SQLite cannot be trusted to
-find that plan, so each branch names its index. The place of a page is a key (moment, id) and no offset: jobs that come
-and go between two pages shift nothing.
+find that plan, so each branch names its index. What names few jobs (a batch, a chain, a parent, most of an id) is read
+along an index of its own and sorted.
+
+A job on its way from one shard to another may have a row of each (`gateway/mirror/schema.py`). They stand side by side
+in the order of creation, and the page shows one of them; branches are therefore lists of rows, not of ids.
 
 Every value is a bound parameter. Moments are brought to the nine decimals of the stored text before they are compared.
 """
 
-import base64
-import binascii
 import time
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -23,7 +24,8 @@ from corvo.moments import parse_rfc3339, to_rfc3339
 from corvo.queries.search import JobSummary, SearchAnswer, SearchBody
 from gateway.answers.database import OutOfTime, ReadDb, Reading
 from gateway.answers.lag import lag_ms
-from gateway.mirror.schema import BY_CREATED, BY_QUEUE, BY_STATE, job_errors, jobs
+from gateway.answers.place import Place, to_cursor, to_place
+from gateway.mirror.schema import BY_BATCH, BY_CHAIN, BY_CREATED, BY_PARENT, BY_QUEUE, BY_STATE, job_errors, jobs
 
 TOTAL_MAX = 10_000
 COUNT_BUDGET_MS = 500  # the total is a courtesy: when it takes longer, the answer goes without
@@ -31,6 +33,8 @@ COUNT_BUDGET_MS = 500  # the total is a courtesy: when it takes longer, the answ
 SELECTIVE_PREFIX_MIN = 16
 _END_OF_TEXT = "\U0010ffff"
 _MOMENTS = ("created", "scheduled", "started", "completed")
+_NAMES = ("worker_id", "unique_key", "batch_id", "chain_id", "parent_id")
+_BY_NAME = {"batch_id": BY_BATCH, "chain_id": BY_CHAIN, "parent_id": BY_PARENT}
 _COLUMNS = (
     jobs.c.id,
     jobs.c.queue,
@@ -47,27 +51,21 @@ _COLUMNS = (
     jobs.c.started_at,
     jobs.c.completed_at,
     jobs.c.failed_at,
+    jobs.c.unique_key,
+    jobs.c.batch_id,
+    jobs.c.chain_id,
+    jobs.c.chain_step,
+    jobs.c.hold_reason,
 )
+_ROW: sa.ColumnElement[int] = sa.literal_column("jobs.rowid", sa.Integer)
 Condition = sa.ColumnElement[bool]
-
-
-class Place(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Where a page ended. Travels as opaque text; whoever alters it gets another page or a refusal, nothing more."""
-
-    order: Literal["asc", "desc"]
-    created_at: str
-    id: str
-
-
-_decode_place = msgspec.msgpack.Decoder(Place).decode
-_encode_place = msgspec.msgpack.Encoder().encode
 
 
 async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     """Refuses what cannot be understood before it asks anything."""
     started_at = time.perf_counter()
     filters = _filters(body)
-    place = _to_place(body)
+    place = to_place(body.cursor, body.order)
     branches = _branches(body, filters)
     page = _page(body, branches, place)
     total = _total(branches)
@@ -75,14 +73,14 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     def question(reading: Reading) -> SearchAnswer:
         rows = reading.rows(page)
         has_more = len(rows) > body.limit
-        found = [_summary(*row) for row in rows[: body.limit]]
+        found = list({job.id: job for job in (_summary(*row) for row in rows[: body.limit])}.values())
         count, is_exact = _count(reading, total, len(rows))
         return SearchAnswer(
             jobs=found,
             total=count,
             total_is_exact=is_exact,
             has_more=has_more,
-            cursor=_to_cursor(body.order, found[-1]) if has_more else None,
+            cursor=to_cursor(Place(body.order, found[-1].created_at, found[-1].id)) if has_more else None,
             duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
             lag_ms=round(lag_ms(reading), 3),
         )
@@ -95,8 +93,7 @@ def _filters(body: SearchBody) -> list[Condition]:
     conditions: list[Condition] = []
     if body.priority is not None:
         conditions.append(jobs.c.priority == PRIORITY_NAMES.index(body.priority))
-    if body.worker_id is not None:
-        conditions.append(jobs.c.worker_id == body.worker_id)
+    conditions += [jobs.c[name] == getattr(body, name) for name in _NAMES if getattr(body, name) is not None]
     if body.job_id_prefix is not None:
         conditions += [jobs.c.id >= body.job_id_prefix, jobs.c.id < body.job_id_prefix + _END_OF_TEXT]
     for name in _MOMENTS:
@@ -112,19 +109,27 @@ def _filters(body: SearchBody) -> list[Condition]:
 def _branches(body: SearchBody, filters: list[Condition]) -> list[tuple[str, list[Condition]]]:
     """(index, conditions): disjoint sets of jobs, each of which its index yields in the order of creation."""
     states = list(dict.fromkeys(body.state))
-    if body.job_id_prefix is not None and len(body.job_id_prefix) >= SELECTIVE_PREFIX_MIN:
+    selective = _selective(body)
+    if selective is not None:
         conditions = [*filters]
         if body.queue is not None:
             conditions.append(jobs.c.queue == body.queue)
         if states:
             conditions.append(jobs.c.state.in_(states))
-        return [("sqlite_autoindex_jobs_1", conditions)]  # the primary key's
+        return [(selective, conditions)]
     if body.queue is not None:
         queue = jobs.c.queue == body.queue
         return [(str(BY_QUEUE.name), [queue, jobs.c.state == state, *filters]) for state in states or STATE_NAMES]
     if states:
         return [(str(BY_STATE.name), [jobs.c.state == state, *filters]) for state in states]
     return [(str(BY_CREATED.name), filters)]
+
+
+def _selective(body: SearchBody) -> str | None:
+    """The index of a filter that few jobs pass; they need no order of their own."""
+    if body.job_id_prefix is not None and len(body.job_id_prefix) >= SELECTIVE_PREFIX_MIN:
+        return "sqlite_autoindex_jobs_1"  # the primary key's
+    return next((str(index.name) for name, index in _BY_NAME.items() if getattr(body, name) is not None), None)
 
 
 def _page(body: SearchBody, branches: list[tuple[str, list[Condition]]], place: Place | None) -> sa.Select[Any]:
@@ -135,24 +140,24 @@ def _page(body: SearchBody, branches: list[tuple[str, list[Condition]]], place: 
         reached = sa.tuple_(sa.literal(place.created_at), sa.literal(place.id))
         beyond = [key > reached if body.order == "asc" else key < reached]
     parts = [
-        _on(index, sa.select(jobs.c.id))
+        _on(index, sa.select(_ROW.label("row")))
         .where(*conditions, *beyond)
         .order_by(*_order(body, jobs.c.created_at, jobs.c.id))
         .limit(body.limit + 1)
         .subquery()
         for index, conditions in branches
     ]
-    ids = sa.union_all(*[sa.select(part.c.id) for part in parts])
+    found = sa.union_all(*[sa.select(part.c.row) for part in parts])
     last_error = (
         sa.select(job_errors.c.error)
-        .where(job_errors.c.job_id == jobs.c.id)
+        .where(job_errors.c.job_id == jobs.c.id, job_errors.c.shard == jobs.c.shard)
         .order_by(job_errors.c.claim.desc())
         .limit(1)
         .scalar_subquery()
     )
     return (
         sa.select(*_COLUMNS, last_error)
-        .where(jobs.c.id.in_(ids))
+        .where(_ROW.in_(found))
         .order_by(*_order(body, jobs.c.created_at, jobs.c.id))
         .limit(body.limit + 1)
     )
@@ -191,30 +196,10 @@ def _moment(field: str, text: str) -> str:
         raise invalid(field, str(error)) from None
 
 
-def _to_cursor(order: Literal["asc", "desc"], last: JobSummary) -> str:
-    place = Place(order, last.created_at, last.id)
-    return base64.urlsafe_b64encode(_encode_place(place)).decode().rstrip("=")
-
-
-def _to_place(body: SearchBody) -> Place | None:
-    if body.cursor is None:
-        return None
-    try:
-        raw = base64.b64decode(body.cursor.encode() + b"=" * (-len(body.cursor) % 4), b"-_", validate=True)
-        place = _decode_place(raw)
-        is_moment = to_rfc3339(parse_rfc3339(place.created_at)) == place.created_at
-    except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
-        is_moment = False
-    if not is_moment:
-        raise invalid("cursor", "this is no cursor of ours; send the one of the page before, unaltered")
-    if place.order != body.order:
-        raise invalid("cursor", f"this cursor belongs to order {place.order!r}")
-    return place
-
-
 def _summary(*row: Any) -> JobSummary:
     (job_id, queue, state, payload, priority, attempt, max_retries, created_at, worker_id, tags, *rest) = row
-    parent_id, scheduled_at, started_at, completed_at, failed_at, last_error = rest
+    parent_id, scheduled_at, started_at, completed_at, failed_at, *bonds, last_error = rest
+    unique_key, batch_id, chain_id, chain_step, hold_reason = bonds
     return JobSummary(
         id=job_id,
         queue=queue,
@@ -232,4 +217,9 @@ def _summary(*row: Any) -> JobSummary:
         completed_at=completed_at,
         failed_at=failed_at,
         last_error=last_error,
+        unique_key=unique_key,
+        batch_id=batch_id,
+        chain_id=chain_id,
+        chain_step=chain_step,
+        hold_reason=hold_reason,
     )

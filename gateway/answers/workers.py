@@ -18,7 +18,9 @@ ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer an
 
 def _select(of: sa.Table) -> Prepared:
     return Prepared(
-        sa.select(of.c.id, of.c.hostname, of.c.queues, of.c.last_heartbeat, of.c.started_at)
+        sa.select(
+            of.c.id, of.c.hostname, of.c.queues, of.c.last_heartbeat, of.c.started_at, of.c.pool_size, of.c.version
+        )
         .order_by(of.c.last_heartbeat.desc())
         .limit(ROWS_MAX)
     )
@@ -42,6 +44,8 @@ class Sighting(msgspec.Struct):
     queues: set[str]
     last_heartbeat: str
     started_at: str
+    pool_size: int
+    version: str
     is_waiting: bool = False
 
 
@@ -54,10 +58,18 @@ def _answer(reading: Reading) -> list[WorkerView]:
     workers: dict[str, Sighting] = {}
     oldest = to_rfc3339(time.time_ns() - WAITING_NS_MAX)
     for statement, is_waiting in ((_KNOWN, False), (_WAITING, True)):
-        for worker_id, hostname, queues, last_heartbeat, started_at in reading.rows(statement):
+        for worker_id, hostname, queues, last_heartbeat, started_at, pool_size, version in reading.rows(statement):
             if is_waiting and last_heartbeat < oldest:
                 continue
-            seen = Sighting(hostname or "", set(json.loads(queues or "[]")), last_heartbeat, started_at, is_waiting)
+            seen = Sighting(
+                hostname=hostname or "",
+                queues=set(json.loads(queues or "[]")),
+                last_heartbeat=last_heartbeat,
+                started_at=started_at,
+                pool_size=pool_size or 0,
+                version=version or "",
+                is_waiting=is_waiting,
+            )
             known = workers.get(worker_id)
             workers[worker_id] = seen if known is None else _merge(known, seen)
     active = dict(reading.rows(_ACTIVE_JOBS))
@@ -68,12 +80,14 @@ def _answer(reading: Reading) -> list[WorkerView]:
 
 
 def _merge(one: Sighting, other: Sighting) -> Sighting:
-    newer = one if one.last_heartbeat >= other.last_heartbeat else other
+    newer, older = (one, other) if one.last_heartbeat >= other.last_heartbeat else (other, one)
     return Sighting(
         hostname=newer.hostname,
         queues=one.queues | other.queues,
         last_heartbeat=newer.last_heartbeat,
         started_at=min(one.started_at, other.started_at),
+        pool_size=newer.pool_size or older.pool_size,  # not every call says it
+        version=newer.version or older.version,
         is_waiting=one.is_waiting or other.is_waiting,
     )
 
@@ -87,4 +101,6 @@ def _view(worker_id: str, worker: Sighting, active_jobs: int) -> WorkerView:
         started_at=worker.started_at,
         is_waiting=worker.is_waiting,
         active_jobs=active_jobs,
+        pool_size=worker.pool_size,
+        version=worker.version,
     )

@@ -131,9 +131,12 @@ class MirrorDb:
         stretch = turn.stretch or NO_STRETCH
         of_tables = (
             (statements.JOBS, turn.rows.jobs, stretch.jobs),
+            (statements.BONDED_JOBS, turn.rows.bonded_jobs, None),  # the line before has cleared the stretch
             (statements.JOB_ERRORS, turn.rows.job_errors, stretch.job_errors),
             (statements.QUEUES, turn.rows.queues, stretch.queues),
             (statements.WORKERS, turn.rows.workers, stretch.workers),
+            (statements.BATCHES, turn.rows.batches, stretch.batches),
+            (statements.SCHEDULES, turn.rows.schedules, stretch.schedules),
         )
         for statement, rows, bounds in of_tables:
             if bounds is not None:

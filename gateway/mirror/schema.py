@@ -7,9 +7,22 @@ fingerprint is built anew.
 Departures from the seed, each with its reason:
 
 - `shard` on the mirrored tables: a shard deletes and rescans only rows of its own.
+- `jobs` and `job_errors` count the shard to their key, because a job may move and each shard is followed at a pace of
+  its own. For a moment such a job may stand under both shards, or neither. Whatever order their news comes in, a shard
+  writes and deletes its own row only, and in the end the job stands where it is. So an id is not unique here, and
+  nothing refers to it as a foreign key.
 - `job_errors` also knows `claim`, the number of the claim that failed; (job, claim) is the record's name on the shard.
-- `queues` carries the shard's exact counts, so that no list ever counts jobs.
-- `workers` is kept per shard: a worker may fetch from several. The answer merges them.
+  Beside the failure stand the worker and the start of the attempt.
+- `queues` carries the shard's exact counts, so that no list ever counts jobs. It has `draining`, and the retention of
+  each final state: NULL is that of the server, 0 is for ever.
+- `workers` is kept per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
+- `batches` counts every outcome and has three callbacks (JSON: queue, payload) instead of one. `pending` is what has
+  not ended yet, `failed` every end but success.
+- `schedules` knows whether it is paused, what its jobs are like and which slots it catches up with. `last_run` is the
+  last slot that fired; `next_run` is NULL while it is paused, and after a change the moment of that change, until the
+  leader has worked out the slot.
+- `unique_locks` stays empty. Who holds a key is decided and read on the queue's shard; `jobs.unique_key` finds the jobs
+  here, and a copy of the locks would be two more writes for each of them.
 - The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
   search are read in order of creation, while the order of fetching lives in LevelDB.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order.
@@ -37,13 +50,13 @@ from gateway.mirror.seed_tables import (
     text_or_null,
 )
 
-ROWS_VERSION = 1  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
+ROWS_VERSION = 2  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
 
 jobs = sa.Table(
     "jobs",
     metadata,
     text("id", primary_key=True),
-    integer("shard"),
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
     text("queue"),
     text("state", default="pending"),
     text("payload"),
@@ -62,7 +75,7 @@ jobs = sa.Table(
     text_or_null("checkpoint"),
     text_or_null("result"),
     text_or_null("result_schema"),
-    text_or_null("parent_id", sa.ForeignKey("jobs.id")),
+    text_or_null("parent_id"),
     text_or_null("chain_id"),
     integer_or_null("chain_step"),
     text_or_null("chain_config"),
@@ -97,7 +110,9 @@ sa.Index(
 )
 BY_LEASE = sa.Index("idx_jobs_lease", jobs.c.state, jobs.c.lease_expires_at, sqlite_where=sa.text("state = 'active'"))
 sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, sqlite_where=jobs.c.unique_key.is_not(None))
-sa.Index("idx_jobs_batch", jobs.c.batch_id, sqlite_where=jobs.c.batch_id.is_not(None))
+BY_BATCH = sa.Index("idx_jobs_batch", jobs.c.batch_id, sqlite_where=jobs.c.batch_id.is_not(None))
+BY_CHAIN = sa.Index("idx_jobs_chain", jobs.c.chain_id, sqlite_where=jobs.c.chain_id.is_not(None))
+BY_PARENT = sa.Index("idx_jobs_parent", jobs.c.parent_id, sqlite_where=jobs.c.parent_id.is_not(None))
 sa.Index("idx_jobs_expire", jobs.c.expire_at, sqlite_where=jobs.c.expire_at.is_not(None))
 
 job_errors = sa.Table(
@@ -111,7 +126,9 @@ job_errors = sa.Table(
     text("error"),
     text_or_null("backtrace"),
     text("created_at"),
-    sa.UniqueConstraint("job_id", "claim"),
+    text_or_null("worker_id"),
+    text_or_null("started_at"),
+    sa.UniqueConstraint("job_id", "claim", "shard"),
     sqlite_autoincrement=True,
 )
 
@@ -124,18 +141,28 @@ sa.Table(
     text("expires_at"),
 )
 
-sa.Table(
+batches = sa.Table(
     "batches",
     metadata,
     text("id", primary_key=True),
+    integer("shard"),
+    text("state"),  # open, sealed, completed
+    text_or_null("description"),
     integer("total"),
     integer("pending"),
     integer("succeeded", default=0),
     integer("failed", default=0),
-    text_or_null("callback_queue"),
-    text_or_null("callback_payload"),
+    integer("dead", default=0),
+    integer("cancelled", default=0),
+    integer("deleted", default=0),
+    text_or_null("on_complete"),
+    text_or_null("on_success"),
+    text_or_null("on_failure"),
     text("created_at"),
+    text_or_null("finished_at"),
 )
+BATCHES_BY_CREATED = sa.Index("idx_batches_created", batches.c.created_at, batches.c.id)
+BATCHES_BY_STATE = sa.Index("idx_batches_state_created", batches.c.state, batches.c.created_at, batches.c.id)
 
 queues = sa.Table(
     "queues",
@@ -143,9 +170,13 @@ queues = sa.Table(
     text("name", primary_key=True),
     integer("shard"),
     integer("paused", default=0),
+    integer("draining", default=0),
     integer_or_null("max_concurrency"),
     integer_or_null("rate_limit"),
     integer_or_null("rate_window_ms"),
+    integer_or_null("retention_completed_ms"),
+    integer_or_null("retention_dead_ms"),
+    integer_or_null("retention_cancelled_ms"),
     text_or_null("provider", sa.ForeignKey("providers.name")),
     text("created_at"),
     # Jobs now in each state.
@@ -172,12 +203,15 @@ workers = sa.Table(
     text_or_null("queues"),  # JSON array of names
     text("last_heartbeat"),
     text("started_at"),
+    integer_or_null("pool_size"),
+    text_or_null("version"),
 )
 
-sa.Table(
+schedules = sa.Table(
     "schedules",
     metadata,
     text("id", primary_key=True),
+    integer("shard"),
     text("name", unique=True),
     text("queue"),
     text("cron"),
@@ -188,6 +222,13 @@ sa.Table(
     text_or_null("last_run"),
     text_or_null("next_run"),
     text("created_at"),
+    text("updated_at"),
+    integer("paused", default=0),
+    integer("priority", default=2),
+    text_or_null("tags"),
+    text("catch_up"),
+    integer("catch_up_max"),
+    integer("fired"),
 )
 
 # Workers that wait at a shard now. Not replicated: emptied when the mirror starts or loses the shard.
@@ -200,6 +241,8 @@ presence = sa.Table(
     text_or_null("queues"),
     text("last_heartbeat"),
     text("started_at"),
+    integer_or_null("pool_size"),
+    text_or_null("version"),
 )
 
 # How far each shard has been followed. `gateway/answers/lag.py` says what the moments mean together.

@@ -6,8 +6,6 @@ there before (also a job that was deleted and born again under one id between tw
 `ON CONFLICT DO UPDATE` over all columns, replacing is also the faster of the two here.
 """
 
-from typing import Any
-
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
@@ -32,20 +30,22 @@ class TableStatements:
 
 
 def _replace(table: sa.Table, columns: tuple[str, ...]) -> str:
-    statement = table.insert().prefix_with("OR REPLACE")
-    compiled: Any = statement.compile(dialect=_DIALECT, column_keys=columns)
-    assert tuple(compiled.positiontup) == columns, f"the columns of {table.name} must be named in the table's order"
-    return str(compiled)
+    unknown = set(columns) - set(table.c.keys())
+    assert not unknown, f"{table.name} has no {sorted(unknown)}"
+    return f"INSERT OR REPLACE INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
 def _text(statement: sa.UpdateBase) -> str:
     return str(statement.compile(dialect=_DIALECT))
 
 
-JOBS = TableStatements(schema.jobs, rows.JOB_COLUMNS, "id")
+JOBS = TableStatements(schema.jobs, rows.PLAIN_JOB_COLUMNS, "id")
+BONDED_JOBS = TableStatements(schema.jobs, rows.JOB_COLUMNS, "id")
 JOB_ERRORS = TableStatements(schema.job_errors, rows.JOB_ERROR_COLUMNS, "job_id", "claim")
 QUEUES = TableStatements(schema.queues, rows.QUEUE_COLUMNS, "name")
 WORKERS = TableStatements(schema.workers, rows.WORKER_COLUMNS, "id")
+SCHEDULES = TableStatements(schema.schedules, rows.SCHEDULE_COLUMNS, "id")
+BATCHES = TableStatements(schema.batches, rows.BATCH_COLUMNS, "id")
 
 PUT_PRESENCE = _replace(schema.presence, rows.WORKER_COLUMNS)
 CLEAR_PRESENCE = _text(sa.delete(schema.presence))

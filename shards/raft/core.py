@@ -40,6 +40,7 @@ from shards.raft.refusals import NotLeader
 
 Stance = Follower | PreCandidate | Candidate | Leader
 REQUESTS_FOR_VOTES = (Vote, PreVote)
+_LEADER = Role.LEADER  # to look up an enum's member is a call, and it is asked several times in every turn
 
 
 class Raft:
@@ -97,7 +98,7 @@ class Raft:
 
     @property
     def is_leader(self) -> bool:
-        return self.stance.role is Role.LEADER
+        return self.stance.role is _LEADER
 
     @property
     def commit_index(self) -> int:

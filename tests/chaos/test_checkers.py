@@ -1,16 +1,20 @@
 """A checker that cannot fail proves nothing: each promise is broken here once, and must be noticed."""
 
 import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 
 import msgspec
 
 from chaos import checkers
 from chaos.state import Held
 from chaos.workload import History
-from corvo.job import Job, JobError, Priority, Worker, new_queue
+from corvo.batches import Batch
+from corvo.bonds import Bonds, Chain, Step
+from corvo.job import Controls, Job, JobError, Priority, Worker, new_queue
 from corvo.lifecycle import State
-from corvo.moments import to_rfc3339
 from corvo.retry import Backoff
+from corvo.state.schedules import CatchUp, Schedule, Terms
 
 
 def a_job(number: int, state: State = State.COMPLETED, token: int = 1) -> Job:
@@ -39,21 +43,18 @@ def held_with(*jobs: Job) -> Held:
 
 def rows_like(held: Held) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
     """Rows as SQLite would return them, made from what is held."""
-    connection = sqlite3.connect(":memory:")
-    connection.row_factory = sqlite3.Row
-    tables = []
-    for rows in (
-        [{"id": job.id, **checkers._row_of(job)} for job in held.jobs.values()],
-        [
-            {"name": queue.name, **{state.name.lower(): queue.counts[state] for state in State}}
-            for queue in held.queues.values()
-        ],
-    ):
+    return (
+        as_rows([{"id": job.id, "shard": 0, **checkers.job_row(job)} for job in held.jobs.values()]),
+        as_rows([{"name": queue.name, **checkers.queue_row(queue)} for queue in held.queues.values()]),
+    )
+
+
+def as_rows(rows: Sequence[Mapping[str, object]]) -> list[sqlite3.Row]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
         selects = [f"SELECT {', '.join(f'? AS {column}' for column in row)}" for row in rows]
         values = [value for row in rows for value in row.values()]
-        tables.append(connection.execute(" UNION ALL ".join(selects), values).fetchall())
-    connection.close()
-    return tables[0], tables[1]
+        return connection.execute(" UNION ALL ".join(selects), values).fetchall()
 
 
 def test_a_lost_job_is_noticed() -> None:
@@ -83,18 +84,70 @@ def test_a_lease_given_to_two_workers_is_noticed() -> None:
     assert checkers.reused_leases(History(claims={"j": [(1, "a"), (1, "b")]})) != []
 
 
-def test_a_recorded_failure_or_worker_that_differs_is_noticed() -> None:
-    error = JobError("j", 1, 1, "no", "", 10**18)
-    worker = Worker("w", "host", ["q"], 10**18, 10**18)
-    held = Held(errors={("j", 1): error}, workers={("w", 0): worker})
-    row = {"job_id": "j", "claim": 1, "attempt": 1, "error": "no", "created_at": to_rfc3339(10**18)}
-    seen = {"id": "w", "shard": 0, "hostname": "host", "last_heartbeat": to_rfc3339(10**18)}
+def every_change_is_noticed(check: Callable[[list[sqlite3.Row]], list[str]], row: dict[str, object]) -> None:
+    """A row that is missing, one too many, and one with any column changed."""
+    assert check(as_rows([row])) == []
+    assert check([]) != []
+    names = {"id", "job_id", "claim", "shard"}
+    for column in row.keys() - names:
+        assert check(as_rows([row | {column: "changed"}])) != [], column
+    for name in row.keys() & names:
+        assert check(as_rows([row, row | {name: "other" if isinstance(row[name], str) else 9}])) != [], name
 
-    assert checkers.unlike_errors(held, [row]) == checkers.unlike_workers(held, [seen]) == []  # type: ignore[list-item]
-    assert checkers.unlike_errors(held, []) != []
-    assert checkers.unlike_errors(held, [row | {"error": "yes"}]) != []  # type: ignore[list-item]
-    assert checkers.unlike_workers(held, []) != []
-    assert checkers.unlike_workers(held, [seen | {"hostname": "other"}]) != []  # type: ignore[list-item]
+
+def test_a_recorded_failure_that_differs_is_noticed() -> None:
+    error = JobError("j", 1, 1, "no", "", 10**18, "w", 10**18)
+    held = Held(errors={("j", 1): error})
+
+    row = {"job_id": "j", "claim": 1, **checkers.error_row(error)}
+    every_change_is_noticed(lambda rows: checkers.unlike_errors(held, rows), row)
+
+
+def test_a_worker_that_differs_is_noticed() -> None:
+    worker = Worker("w", "host", ["q", "r"], 10**18, 10**18, 4, "2")
+    held = Held(workers={("w", 0): worker})
+
+    row = {"id": "w", "shard": 0, **checkers.worker_row(worker)}
+    every_change_is_noticed(lambda rows: checkers.unlike_workers(held, rows), row)
+
+
+def test_a_batch_that_differs_is_noticed() -> None:
+    batch = Batch("b", 10**18, Step("q"), total=3, ended=[1, 0, 0, 0])
+    held = Held(batches={"b": batch})
+
+    every_change_is_noticed(lambda rows: checkers.unlike_batches(held, rows), {"id": "b", **checkers.batch_row(batch)})
+
+
+def test_a_schedule_that_differs_is_noticed() -> None:
+    terms = Terms("q", "* * * * *", "UTC", b"{}", Priority.NORMAL, 3, b"", "", 0, CatchUp.SKIP, 1)
+    schedule = Schedule("s", "name", terms, 10**18, 10**18, 10**18, 10**18)
+    held = Held(schedules={"s": schedule})
+
+    row = {"id": "s", **checkers.schedule_row(schedule)}
+    every_change_is_noticed(lambda rows: checkers.unlike_schedules(held, rows), row)
+
+
+def test_a_job_in_two_places_or_the_wrong_one_is_noticed() -> None:
+    job = a_job(1)
+    held = Held(jobs={job.id: job}, places={(job.id, 0)})
+    here, there = ({"id": job.id, "shard": shard} for shard in (0, 1))
+
+    assert checkers.misplaced_jobs(held, as_rows([here])) == []
+    assert checkers.misplaced_jobs(held, as_rows([there])) != []
+    assert checkers.misplaced_jobs(held, as_rows([here, there])) != []
+    held.places.add((job.id, 1))
+    assert checkers.misplaced_jobs(held, as_rows([here, there])) == [f"job {job.id} is on 2 shards"]
+
+
+def test_bonds_and_controls_that_differ_are_noticed() -> None:
+    chain = Chain("c", 1, (Step("a"), Step("b", b'{"x": 1}')), on_exit=Step("e"))
+    bonds = Bonds(unique_key="k", batch_id="b", chain=chain, expire_at=10**18, hold_reason="r")
+    held = held_with(msgspec.structs.replace(a_job(1), bonds=bonds))
+    held.queues["q"].controls = Controls(True, True, 1, 2, 3, (4, 5, 6))
+    jobs, queues = rows_like(held)
+
+    assert checkers.unlike_rows(held, jobs, queues) == []
+    assert len(checkers.unlike_rows(held_with(a_job(1)), jobs, queues)) == 7 + 8
 
 
 def test_a_wrong_count_is_noticed() -> None:

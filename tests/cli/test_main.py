@@ -62,6 +62,28 @@ def test_enqueue_sends_what_was_asked(playback: Playback, capsys: pytest.Capture
     assert capsys.readouterr().out.split() == [ID, "scheduled"]
 
 
+def test_enqueue_sends_the_conditions_that_were_named(playback: Playback) -> None:
+    playback.answer("POST", "/enqueue", Enqueued(ID, "scheduled"), 201)
+    times = ["--delay", "10m", "--expire-after", "1h"]
+    keys = ["--unique-key", "k", "--unique-period", "60", "--unique-until", "start", "--idempotency-key", "i"]
+    ties = ["--depends-on", ID, "--depends-on", "other", "--on-dependency-failure", "run", "--batch", "b"]
+
+    assert run(["enqueue", "mail", *times, *keys, *ties]) == 0
+
+    assert msgspec.json.decode(playback.asked[0].body) == {
+        "queue": "mail",
+        "delay": "10m",
+        "expire_after": "1h",
+        "unique_key": "k",
+        "unique_period": 60,
+        "unique_until": "start",
+        "idempotency_key": "i",
+        "depends_on": [ID, "other"],
+        "on_dependency_failure": "run",
+        "batch_id": "b",
+    }
+
+
 def test_enqueue_reads_the_payload_from_standard_input(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
     playback.answer("POST", "/enqueue", Enqueued(ID, "pending"), 201)
     monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]\n"))
@@ -155,6 +177,8 @@ def test_the_choices_are_those_of_the_core() -> None:
 
     assert get_args(search.StateName) == tuple(main.StateName)
     assert get_args(main.PriorityName) == get_args(fields["priority"])
+    assert get_args(main.UntilName) == get_args(get_args(fields["unique_until"])[0])
+    assert get_args(main.PolicyName) == get_args(get_args(fields["on_dependency_failure"])[0])
     assert get_args(main.OrderName) == get_args(search.SearchBody.__annotations__["order"])
 
 

@@ -5,6 +5,7 @@ import io
 from rich.console import Console, RenderableType
 
 from corvo.cli import show
+from corvo.queries.job import ChainView, StepView
 from tests.cli.answers import a_job, a_queue, a_search_answer, a_status, a_summary, a_worker
 
 
@@ -35,6 +36,26 @@ def test_what_a_job_does_not_have_is_not_shown() -> None:
     shown = drawn(show.job(a_job(errors=[])))
 
     assert "error" not in shown and "lease" not in shown and "result" not in shown
+
+
+def test_what_binds_a_job_is_shown() -> None:
+    chain = ChainView([StepView("mail", {}), StepView("post", {})])
+    ties = {"batch_id": "b1", "chain_id": "chn_1", "chain_step": 1, "chain_config": chain, "waiting_for": ["j1", "j2"]}
+    shown = drawn(show.job(a_job(**ties, hold_reason="ask Ada", unique_key="k", cancel_requested=True)))
+
+    lines = [line.strip().split(maxsplit=1) for line in shown.splitlines()]
+    assert ["batch", "b1"] in lines and ["chain", "chn_1, step 2 of 2"] in lines
+    assert "ask Ada" in shown and "j2" in shown and "its worker has not stopped yet" in shown
+
+
+def test_the_job_after_a_chain_is_its_end() -> None:
+    assert "chn_1, its end" in drawn(show.job(a_job(chain_id="chn_1", chain_step=-2)))
+
+
+def test_a_worker_shows_its_pool_and_its_version() -> None:
+    shown = drawn(show.workers([a_worker(pool_size=8, version="1.2.3"), a_worker("old")]))
+
+    assert shown.splitlines()[1].split()[-2:] == ["8", "1.2.3"]
 
 
 def test_fsync_off_is_said_with_its_consequence() -> None:

@@ -68,7 +68,7 @@ def playing() -> Iterator[Playback]:
             if prepared.status != 204:
                 self.wfile.write(prepared.content)
 
-        do_POST = do_GET
+        do_POST = do_PUT = do_DELETE = do_GET
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.daemon_threads = True

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo.errors import Refusal
-from corvo.json_edge import EMPTY_RAW, check_depth, check_numbers, decode_body, document, object_document, to_raw
+from corvo.json_edge import (
+    EMPTY_RAW,
+    check_depth,
+    check_numbers,
+    decode_body,
+    document,
+    keys_of,
+    object_document,
+    to_raw,
+)
 from corvo.limits import JSON_DEPTH_MAX
 
 
@@ -174,6 +183,21 @@ def test_where_an_object_is_wanted_nothing_else_is_taken(text: bytes) -> None:
 
 def test_a_stored_document_is_shown_as_it_is() -> None:
     assert msgspec.json.encode([to_raw(b'{"a" : 1}')]) == b'[{"a" : 1}]'
+
+
+@pytest.mark.parametrize(
+    ("stored", "merged"),
+    [
+        (b"", b'{"more":1}'),
+        (b'{"a": 2.50, "b" : [ ]}', b'{"a":2.50,"b":[ ],"more":1}'),
+        (b' {"more": 7}', b'{"more":1}'),
+        (b"[1, 2]", b'{"payload":[1, 2],"more":1}'),
+        (b"null", b'{"payload":null,"more":1}'),
+        (b'"{"', b'{"payload":"{","more":1}'),
+    ],
+)
+def test_a_stored_document_is_merged_with_other_keys_without_being_read(stored: bytes, merged: bytes) -> None:
+    assert msgspec.json.encode({**keys_of(stored), "more": 1}) == merged
 
 
 @pytest.mark.parametrize("text", [b"1e400", b'{"a": [1, -1E999]}', b"1" + b"0" * 400 + b".5"])

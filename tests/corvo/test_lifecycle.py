@@ -18,8 +18,11 @@ hold         pending active scheduled retrying           → held
 approve      held                                        → pending
 reject       held                                        → dead
 cancel       pending active scheduled retrying held      → cancelled
-expire       pending scheduled retrying held             → dead
+expire       pending active scheduled retrying held      → dead
 run_again    dead cancelled completed scheduled          → pending
+requeue      dead                                        → pending
+snooze       active                                      → scheduled
+forsake      scheduled                                   → dead
 """
 PAIRS = [(state, verb) for state in State for verb in Verb]
 
@@ -72,7 +75,7 @@ def test_only_a_claim_makes_a_job_active() -> None:
 
 
 def test_settled_jobs_leave_only_by_being_run_again() -> None:
-    assert {verb for verb, rule in RULES.items() if rule.sources & SETTLED} == {Verb.RUN_AGAIN}
+    assert {verb for verb, rule in RULES.items() if rule.sources & SETTLED} == {Verb.RUN_AGAIN, Verb.REQUEUE}
 
 
 @pytest.mark.parametrize(("state", "verb"), PAIRS)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX
-from corvo.retry import BACKOFF_NAMES, Backoff, attempts_remaining, delay_ms
+from corvo.retry import BACKOFF_NAMES, Backoff, attempts_remaining, delay_ms, shortened
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,11 @@ def test_max_retries_counts_attempts_in_all_and_one_is_always_made(max_retries: 
 
 def test_backoffs_keep_their_stored_numbers() -> None:
     assert dict(enumerate(BACKOFF_NAMES)) == {0: "none", 1: "fixed", 2: "linear", 3: "exponential"}
+
+
+@given(st.integers(0, DELAY_MS_MAX), st.integers(0, 1000), st.integers(1, ATTEMPTS_MAX))
+def test_jitter_takes_away_at_most_the_part_it_may(delay: int, permille: int, attempt: int) -> None:
+    left = shortened(delay, permille, "s00_job_1", attempt)
+
+    assert delay - delay * permille // 1000 - 1 <= left <= delay
+    assert left == shortened(delay, permille, "s00_job_1", attempt)

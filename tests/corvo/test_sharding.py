@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from corvo.errors import Refusal
 from corvo.ids import Minter
 from corvo.limits import SHARDS_MAX
-from corvo.sharding import fnv32a, shard_of_job, shard_of_queue
+from corvo.sharding import fnv32a, shard_of_job, shard_of_queue, shard_of_schedule
 from tests.support.builders import Clock, job_id
 from tests.support.strategies import queue_names
 
@@ -65,3 +65,17 @@ def test_a_refused_id_is_shown_shortened() -> None:
         shard_of_job("x" * 10_000, 4)
 
     assert len(refused.value.message) < 100
+
+
+@pytest.mark.parametrize("shard", [0, 9, 63])
+def test_the_shard_of_a_schedule_is_in_its_id_and_follows_from_its_name(shard: int) -> None:
+    assert shard_of_schedule(Minter(Clock(), 5).schedule_id(shard), SHARDS_MAX) == shard
+    assert shard_of_schedule("nightly", SHARDS_MAX) == fnv32a("nightly") % SHARDS_MAX
+
+
+@pytest.mark.parametrize("name", ["s04_sched_00000000000000000000000001", "s00_sched_1", "a/b", "", "a" * 201])
+def test_what_no_schedule_can_be_called_has_no_shard(name: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        shard_of_schedule(name, 4)
+
+    assert refused.value.code == "SCHEDULE_NOT_FOUND"

@@ -13,7 +13,7 @@ from corvo.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
 from corvo.ops.operation import Answer, Asking
 from corvo.queries.cluster import ServerInfo
-from gateway.app import Gateway
+from gateway.app import ENDPOINTS, Gateway
 from gateway.fetching import Fetching
 from gateway.http import Receive, Request, Scope, Send
 from gateway.metrics import Metrics
@@ -130,8 +130,8 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
     return Gateway(
         shards,  # type: ignore[arg-type]
         asking,
-        {"fetch": fetch, "fetch_batch": fetch_batch}
-        | dict.fromkeys(("search", "queues", "workers", "cluster_status", "info"), elsewhere),
+        dict.fromkeys((endpoint.name for endpoint in ENDPOINTS if endpoint.plan is None), elsewhere)
+        | {"fetch": fetch, "fetch_batch": fetch_batch},
         pages,
         metrics,
         Streams(shards, fetching, asking),  # type: ignore[arg-type]

@@ -2,7 +2,8 @@
 
 Asks and results pass through their bytes, as over the wire. Every ask is remembered in `asked`, so that a test can
 say that nothing reached any shard. A shard in `refusing` answers with that refusal instead. `statuses` holds what a
-replica says of itself, by shard and node; the empty name is the replica here.
+replica says of itself, by shard and node; the empty name is the replica here. Errands between shards are carried over
+at once, unless `is_carrying` is off: then `carry` does it.
 """
 
 import asyncio
@@ -12,9 +13,13 @@ from typing import Any
 
 from corvo import wire
 from corvo.errors import Refusal, Refused
+from corvo.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query, Read
+from corvo.ops.upkeep.confirm import Confirm
+from corvo.ops.upkeep.deliver import Deliver
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
+from corvo.queries.events import EventsFound, GetEvents
 from corvo.queries.job import Await
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from gateway.links import Pending
@@ -23,7 +28,8 @@ from tests.support.machine import Machine
 
 class FakeShards:
     def __init__(self, count: int = 4) -> None:
-        self.machines = [Machine() for _ in range(count)]
+        self.machines = [Machine(shard, count) for shard in range(count)]
+        self.is_carrying = True
         self.asked: list[tuple[int, Operation | Query]] = []
         self.parked: dict[int, tuple[int, Pending]] = {}
         self.recalled: list[int] = []
@@ -71,6 +77,14 @@ class FakeShards:
         for _, pending in self.parked.values():
             pending.future.cancel()
 
+    def carry(self) -> None:
+        """What couriers do: errands are done where they are for, until none is left."""
+        while ways := [(source, to) for source in self.machines for to in source.tables.errands.targets()]:
+            for source, to in ways:
+                errands = source.tables.errands
+                first, raws = errands.waiting(to, ERRANDS_PER_DELIVERY, DELIVERY_BYTES_MAX)
+                source.one(Confirm(to, self.machines[to].one(Deliver(errands.shard, first, raws))))
+
     # How a shard answers
 
     def _try(self, shard: int, pending: Pending) -> bool:
@@ -81,6 +95,8 @@ class FakeShards:
         result = self._answer(self.machines[shard], shard, pending.ask)
         if isinstance(pending.ask, Fetch | Await) and not result:
             return False
+        if isinstance(pending.ask, GetEvents) and pending.ask.wait_ms and not result.events:
+            return False
         try:
             pending.future.set_result(wire.decode_result(type(pending.ask), wire.reply_to(0, result)))
         except Refusal as refusal:
@@ -89,9 +105,14 @@ class FakeShards:
 
     def _answer(self, machine: Machine, shard: int, ask: Operation | Query) -> Any:
         if isinstance(ask, Operation):
-            return machine.one(ask)
+            result = machine.one(ask)
+            if self.is_carrying:
+                self.carry()
+            return result
         if isinstance(ask, Await):
             return any(machine.tables.has_pending(queue) for queue in ask.queues)
+        if isinstance(ask, GetEvents):
+            return ask.look(machine.tables.journal)
         if isinstance(ask, GetStatus):
             return self.statuses.get((shard, ask.node_id)) or a_status(shard)
         if isinstance(ask, AddNode | RemoveNode | MoveLeader):
@@ -102,7 +123,7 @@ class FakeShards:
         try:
             return ask.read(machine.tables)
         except Refusal as refusal:
-            return Refused(refusal.code, refusal.message)
+            return Refused(refusal.code, refusal.message, refusal.retry_after_ms)
 
     def _wake(self, shard: int) -> None:
         for call_id, (parked_at, pending) in list(self.parked.items()):
@@ -112,7 +133,10 @@ class FakeShards:
     def _end_wait(self, pending: Pending) -> None:
         self.parked.pop(pending.call_id, None)
         if not pending.future.done():
-            pending.future.set_result([] if isinstance(pending.ask, Fetch) else False)
+            if isinstance(pending.ask, GetEvents):
+                pending.future.set_result(EventsFound(pending.ask.after, []))
+            else:
+                pending.future.set_result([] if isinstance(pending.ask, Fetch) else False)
 
 
 class FakeLink:

@@ -336,7 +336,7 @@ def test_a_heartbeat_answers_for_each_job() -> None:
         ("stranger", {"status": "cancel"}),
         ("stranger-with-token", {"status": "lease_lost"}),
         (job_id(1), {"status": "cancel"}),
-        (job_id(2), {"status": "lease_lost"}),
+        (job_id(2), {"status": "cancel"}),
     ]
     assert (shown["progress"], shown["checkpoint"]) == ({"done": 1}, {"at": 2})
 

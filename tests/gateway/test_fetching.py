@@ -1,6 +1,7 @@
 """Fetch as a journey: one shard or many, waiting without claiming twice."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
@@ -373,5 +374,65 @@ def test_an_abandoned_fetch_leaves_nothing_behind(queues: tuple[str, ...]) -> No
 
         assert scene.shards.parked == {}
         assert len(asyncio.all_tasks()) == 1
+
+    run(test())
+
+
+# By weight
+
+
+def test_weighted_queues_of_several_shards_get_their_shares() -> None:
+    async def test() -> None:
+        scene = Scene()
+        for place, queue in enumerate((A, B, C)):
+            scene.enqueue(*range(place * 500 + 1, place * 500 + 501), queue=queue)
+        found: Counter[str] = Counter()
+        for number in range(400):
+            [claim] = await scene.fetch(A, B, C, claim=(number + 1) << 20, weights=[6, 2, 2])
+            found[claim.queue] += 1
+
+        assert 200 < found[A] < 280
+        assert 50 < found[B] < 110
+
+    run(test())
+
+
+def test_an_empty_queue_of_great_weight_gives_its_turns_to_all_alike() -> None:
+    """A, which is empty, is on the shard of A2: that gains A2 nothing over B."""
+
+    async def test() -> None:
+        scene = Scene()
+        scene.enqueue(*range(1, 301), queue=A2)
+        scene.enqueue(*range(301, 601), queue=B)
+        found: Counter[str] = Counter()
+        for number in range(300):
+            [claim] = await scene.fetch(A, A2, B, claim=(number + 1) << 20, weights=[98, 1, 1])
+            found[claim.queue] += 1
+
+        assert 115 < found[A2] < 185
+
+    run(test())
+
+
+def test_a_weighted_fetch_that_waits_gets_the_job_that_comes() -> None:
+    async def test() -> None:
+        scene = Scene()
+        fetched = asyncio.create_task(scene.fetch(A, B, A2, wait_ms=60_000, weights=[1, 2, 3]))
+        await scene.waiting(2)
+        scene.enqueue(1, queue=A2)
+
+        assert ids(await fetched) == [job_id(1)]
+        assert all(not ask.weights for _, ask in scene.shards.asked if isinstance(ask, Fetch))
+
+    run(test())
+
+
+def test_a_weighted_fetch_on_one_shard_is_left_to_that_shard() -> None:
+    async def test() -> None:
+        scene = Scene()
+        scene.enqueue(1, queue=A2)
+
+        assert ids(await scene.fetch(A, A2, weights=[5, 1])) == [job_id(1)]
+        assert [ask.weights for _, ask in scene.shards.asked if isinstance(ask, Fetch)] == [[5, 1]]
 
     run(test())

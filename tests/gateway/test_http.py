@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -97,11 +98,34 @@ def test_an_address_that_two_readers_could_read_differently_is_refused(raw_path:
         (b"/api/v1/jobs/%41", "/api/v1/jobs/A"),
         (b"/api/v1/jobs/%252f", "/api/v1/jobs/%2f"),  # encoded twice: a percent sign, which names no job
         (b"/api/v1/jobs/%c3%a4", "/api/v1/jobs/ä"),
+        (b"/api/v1/queues/%252f/pause", "/api/v1/queues/%2f/pause"),
         (b"", "/"),  # a server that hands over no raw path
     ],
 )
 def test_other_encoded_addresses_pass(raw_path: bytes, path: str) -> None:
     assert checked(path=path, raw_path=raw_path).path == path
+
+
+@pytest.mark.parametrize(
+    ("raw_path", "path"),
+    [
+        (b"/api/v1/queues/a%2fb/pause", "/api/v1/queues/a\0b/pause"),
+        (b"/api/v1/queues/a%2Fpause", "/api/v1/queues/a\0pause"),
+        (b"/api/v1/queues/a%252Fb%2Fc%41", "/api/v1/queues/a%2Fb\0cA"),
+        (b"/api/v1/webhooks/a%2Fb", "/api/v1/webhooks/a\0b"),
+    ],
+)
+def test_an_encoded_slash_in_a_queues_name_parts_nothing(raw_path: bytes, path: str) -> None:
+    assert checked(path=unquote(raw_path.decode()), raw_path=raw_path).path == path
+
+
+@pytest.mark.parametrize(
+    "raw_path", [b"/api/v1/queues%2Fa", b"/api/v1/queues/a%00b", b"/api/v1/queues/a%2F%ff", b"/%2F"]
+)
+def test_elsewhere_it_is_refused(raw_path: bytes) -> None:
+    path = unquote(raw_path.decode(), errors="replace")
+
+    assert refused(path=path, raw_path=raw_path)[0] == "BAD_REQUEST"
 
 
 def test_an_address_may_be_as_long_as_the_limit_and_no_longer() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from corvo.batches import Batch
 from corvo.job import Worker
 from corvo.queries.cluster import GetIndex
 from gateway.answers import lag
@@ -78,7 +79,33 @@ def test_workers_are_listed(house: WholeHouse, written: Written) -> None:
     assert [worker["id"] for worker in house.get("/workers").json] == ["w1"]
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/jobs/search"), ("GET", "/queues"), ("GET", "/workers")])
+def test_batches_are_listed_from_read_db_by_state_and_page_by_page(house: WholeHouse, written: Written) -> None:
+    written.put(*[Batch(f"s00_batch_{number}", NOW + number, is_sealed=number > 0) for number in range(3)])
+
+    def ids(query: bytes) -> list[str]:
+        reply = house.ask(a_scope("GET", "/api/v1/batches", [], query_string=query))
+        return [batch["id"][-1] for batch in reply.json["batches"]]
+
+    first = house.ask(a_scope("GET", "/api/v1/batches", [], query_string=b"limit=2")).json
+
+    assert [batch["id"][-1] for batch in first["batches"]] == ["2", "1"]
+    assert ids(b"limit=2&cursor=" + first["cursor"].encode()) == ["0"]
+    assert (ids(b"state=open"), ids(b"state=sealed"), ids(b"state=completed")) == (["0"], ["2", "1"], [])
+    assert house.shards.asked == [], "no shard is asked"
+    assert ids(b"consistent=true") == ["2", "1", "0"]
+    assert [type(ask) for _, ask in house.shards.asked] == [GetIndex]
+
+
+@pytest.mark.parametrize("query", [b"limit=0", b"limit=1001", b"limit=x", b"state=over", b"cursor=x", b"page=1"])
+def test_a_list_of_batches_that_cannot_be_is_refused(house: WholeHouse, query: bytes) -> None:
+    reply = house.ask(a_scope("GET", "/api/v1/batches", [], query_string=query))
+
+    assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/jobs/search"), ("GET", "/queues"), ("GET", "/workers"), ("GET", "/batches")]
+)
 def test_without_read_db_lists_are_unavailable_and_jobs_are_not(
     blind_house: WholeHouse, method: str, path: str
 ) -> None:

@@ -345,6 +345,19 @@ def test_recalling_what_was_never_sent_ends_it_at_once(is_connected: bool) -> No
     run(test())
 
 
+def test_what_was_never_sent_and_is_awaited_by_nobody_is_forgotten() -> None:
+    async def test() -> None:
+        async with a_line(is_connected=False) as line:
+            pending = line.shards.park(0, GetJob("j"), 20_000)
+            pending.future.cancel()
+
+            line.shards.recall(0, pending)
+
+            assert line.link.in_flight == 0
+
+    run(test())
+
+
 def test_recalling_from_a_shard_that_is_gone_ends_it_at_once() -> None:
     async def test() -> None:
         async with a_line() as line:

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.batches import BatchSpec
 from corvo.errors import Refusal
+from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
 from corvo.sharding import shard_of_queue
@@ -263,3 +265,78 @@ def test_a_protocol_that_nobody_speaks_is_refused() -> None:
             assert (talk.opening["type"], talk.opening["code"]) == ("websocket.close", 1002)
 
     asyncio.run(run())
+
+
+def test_jobs_of_a_batch_and_jobs_that_wait_are_answered_in_their_places() -> None:
+    async def test(talk: Talk) -> None:
+        made = await talk.ask({"id": 1, "enqueue": [{"queue": NEAR}, {"queue": FAR}]})
+        first, unknown = made["enqueued"][0]["job_id"], job_id(9, shard=1)
+        batch = "s02_batch_" + "1" * 26
+        talk.shards.machines[2].one(AddToBatch(1, batch, BatchSpec(), False, []))
+        items = [
+            {"queue": NEAR, "batch_id": batch},
+            {"queue": FAR, "depends_on": [first]},
+            {"queue": FAR},
+            {"queue": FAR, "batch_id": batch, "unique_key": "k"},
+            {"queue": NEAR, "depends_on": [unknown]},
+            {"queue": FAR, "batch_id": batch, "unique_key": "k"},
+            {"queue": NEAR, "batch_id": "nonsense"},
+            {"queue": NEAR, "batch_id": "s01_batch_" + "1" * 26},
+        ]
+        answer = await talk.ask({"id": 2, "enqueue": items, "fetch": {"queues": [FAR], "worker_id": "w", "count": 9}})
+
+        outcomes = answer["enqueued"]
+        told = [outcome.get("status") or outcome["code"] for outcome in outcomes]
+        assert told[:4] == ["pending", "scheduled", "pending", "pending"]
+        assert told[4:] == ["VALIDATION_ERROR", "duplicate", "BATCH_NOT_FOUND", "BATCH_NOT_FOUND"]
+        assert "enqueue[4].depends_on" in outcomes[4]["error"]
+        assert outcomes[5]["job_id"] == outcomes[3]["job_id"]
+        adding = [ask for _, ask in talk.shards.asked if isinstance(ask, AddToBatch)]
+        assert [len(ask.jobs) for ask in adding] == [3, 1], "one operation for each batch"
+        fetched = {job["job_id"] for job in answer["jobs"]}
+        assert fetched == {made["enqueued"][1]["job_id"], outcomes[2]["job_id"], outcomes[3]["job_id"]}
+
+    talking(test)
+
+
+def test_a_sealed_batch_refuses_its_jobs_and_no_others() -> None:
+    async def test(talk: Talk) -> None:
+        batch = "s02_batch_" + "1" * 26
+        talk.shards.machines[2].one(AddToBatch(1, batch, BatchSpec(), True, []))
+        answer = await talk.ask({"id": 1, "enqueue": [{"queue": NEAR, "batch_id": batch}, {"queue": NEAR}]})
+
+        assert [one.get("code") for one in answer["enqueued"]] == ["BATCH_SEALED", None]
+
+    talking(test)
+
+
+def test_a_fetch_in_a_frame_may_wish_for_what_any_fetch_may() -> None:
+    async def test(talk: Talk) -> None:
+        wishes = {"strategy": "weighted", "weights": {NEAR: 3}, "two_phase": True, "pool_size": 4, "version": "1.0"}
+        await talk.ask({"id": 1, "fetch": {"queues": [NEAR, NEAR], "worker_id": "w", **wishes}})
+        await talk.ask({"id": 2, "fetch": {"queues": [NEAR, FAR], "worker_id": "w", **wishes}})
+        fetches = [ask for _, ask in talk.shards.asked if isinstance(ask, Fetch)]
+        assert all(ask.is_two_phase and (ask.pool_size, ask.version) == (4, "1.0") for ask in fetches)
+
+        talk.shards.asked.clear()
+        refused = {"queues": [NEAR], "worker_id": "w", "weights": {NEAR: 3}}
+        answer = await talk.ask({"id": 3, "enqueue": [{"queue": NEAR}], "fetch": refused})
+        assert (answer["id"], answer["code"]) == (3, "VALIDATION_ERROR")
+        assert talk.shards.asked == [], "a frame that is refused has done nothing"
+
+    talking(test)
+
+
+def test_a_client_that_leaves_while_its_jobs_are_planned_apart_leaves_no_task_behind() -> None:
+    async def test() -> None:
+        before = asyncio.all_tasks()
+        async with Talk() as talk:
+            nobody_answers: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            talk.shards.ask = lambda shard, ask: nobody_answers  # type: ignore[method-assign]
+            await talk.send({"id": 1, "enqueue": [{"queue": NEAR}, {"queue": NEAR, "depends_on": [job_id(1)]}]})
+            while len(asyncio.all_tasks() - before) < 3:  # the stream, the frame, the plan
+                await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert asyncio.all_tasks() == before
+
+    asyncio.run(test())

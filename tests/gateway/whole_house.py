@@ -6,6 +6,7 @@ from corvo.ids import Minter
 from corvo.ops.operation import Asking
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
+from gateway.events import Listening
 from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.journeys import Journeys
@@ -23,7 +24,8 @@ class WholeHouse(House):
         mint = Minter(Clock([NOW]), 0xABCDE)
         health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
         fetching = Fetching(shards, self.draining)  # type: ignore[arg-type]
-        journeys = Journeys(shards, fetching, self.read_db, mint, health)  # type: ignore[arg-type]
+        self.listening = Listening(shards, self.draining)  # type: ignore[arg-type]
+        journeys = Journeys(shards, fetching, self.read_db, mint, health, self.listening)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
         streams = Streams(shards, fetching, asking)  # type: ignore[arg-type]

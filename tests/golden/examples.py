@@ -3,30 +3,107 @@
 from typing import Any
 
 from corvo import wire
+from corvo.batches import Batch, BatchSpec
+from corvo.birth import Existing, NewJob
+from corvo.bonds import Bonds, Chain, IfLost, Outcome, Step, UniqueUntil
+from corvo.errands.forget import Forget
+from corvo.errands.make_job import MakeJob
+from corvo.errands.make_member import MakeMember
+from corvo.errands.member_ended import MemberEnded
+from corvo.errands.move_in import MoveIn
+from corvo.errands.watch import Ended, Watch
 from corvo.errors import Refused
-from corvo.job import Job, JobError, Priority, Queue, Worker
+from corvo.events import Event, Happening, Page
+from corvo.job import Controls, Job, JobError, Priority, Queue, Worker
 from corvo.lifecycle import State
+from corvo.ops.batches.add_to_batch import AddToBatch
+from corvo.ops.batches.arrivals import GetArrivals, Keyed
+from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.jobs.ack import Ack, AckItem
+from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.cancel import Cancel
-from corvo.ops.jobs.enqueue import Enqueue, NewJob
+from corvo.ops.jobs.change_priority import ChangePriority
+from corvo.ops.jobs.delete import Delete
+from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, FailItem, Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat, Pulse
+from corvo.ops.jobs.hold import Hold
+from corvo.ops.jobs.known import FindUnknown
+from corvo.ops.jobs.move import Move
+from corvo.ops.jobs.reject import Reject
+from corvo.ops.jobs.requeue import Requeue
+from corvo.ops.jobs.retry import Retry
+from corvo.ops.queues.clear_queue import ClearQueue, Slice
+from corvo.ops.queues.delete_queue import DeleteQueue, KnowsQueue, Looked
+from corvo.ops.queues.drain_queue import DrainQueue
+from corvo.ops.queues.pause_queue import PauseQueue
+from corvo.ops.queues.resume_queue import ResumeQueue
+from corvo.ops.queues.set_concurrency import SetConcurrency
+from corvo.ops.queues.set_retention import SetRetention
+from corvo.ops.queues.set_throttle import SetThrottle
+from corvo.ops.schedules.create_schedule import CreateSchedule
+from corvo.ops.schedules.delete_schedule import DeleteSchedule
+from corvo.ops.schedules.fire_schedules import FireSchedules
+from corvo.ops.schedules.pause_schedule import PauseSchedule
+from corvo.ops.schedules.resume_schedule import ResumeSchedule
+from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule
+from corvo.ops.schedules.view import GetSchedule
+from corvo.ops.upkeep.confirm import Confirm
+from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
+from corvo.ops.upkeep.ring import Ring
+from corvo.queries import feed
+from corvo.queries.batches import GetBatch
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
-from corvo.queries.feed import Batch, Piece, Pull, Scan
+from corvo.queries.events import EventsFound, Filters, GetEvents
+from corvo.queries.feed import Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.queue import GetQueue, QueueRecord
+from corvo.queries.schedules import ListSchedules
+from corvo.queries.why import JobsAhead, Why, WhyView
 from corvo.retry import Backoff
+from corvo.schedules import Firing
 from corvo.state import keys
+from corvo.state.journal import Told
+from corvo.state.locks import Lock
+from corvo.state.schedules import CatchUp, Schedule, Terms
 from corvo.state.tables import Applied
 
 AT = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 ID = "s03_job_18866b26d5a7000000000abcde"
 ID_2 = "s03_job_18866b26d5a7000100000abcde"
 
+BATCH_ID = "s02_batch_18866b26d5a7000200000abcde"
+SCHEDULE_ID = "s01_cron_18866b26d5a7000300000abcde"
+
+STEP = Step("video", b'{"s":1}')
+CHAIN = Chain(ID_2, 1, (Step("mail", b"{}"), STEP), Step("alarm", b'{"f":1}'), Step("exit", b'{"e":1}'), True)
+BONDS = Bonds(
+    unique_key="only one",
+    unique_period_ms=60_000,
+    unique_until=UniqueUntil.START,
+    idempotency_key="once",
+    expire_after_ms=90_000,
+    expire_at=AT + 7,
+    jitter_permille=250,
+    batch_id=BATCH_ID,
+    chain=CHAIN,
+    waits_for=(ID_2, ID),
+    if_lost=IfLost.RUN,
+    scheduled_at=AT + 8,
+    is_watched=True,
+    hold_reason="too dear",
+    cancel_at=AT + 9,
+    claimed_at=AT + 10,
+    schedule_id=SCHEDULE_ID,
+    is_told=True,
+    asked_id=2**62 + 13,
+    was_at=(2, 0),
+)
 JOB = Job(
     id=ID,
     queue="mail",
@@ -56,10 +133,30 @@ JOB = Job(
     checkpoint=b'{"c":1}',
     result=b'{"r":1}',
     parent_id=ID_2,
+    bonds=BONDS,
 )
-JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT)
-QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9)
-WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1)
+JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT, "w1", AT - 1, True)
+CONTROLS = Controls(True, True, 5, 100, 60_000, (1_000, 2_000, 3_000))
+QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, (2**62 + 5, 12, AT))
+WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1, 8, "1.2.3")
+BATCH = Batch(BATCH_ID, AT, STEP, Step("well"), Step("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1)
+TERMS = Terms(
+    queue="mail",
+    cron="*/5 * * * *",
+    timezone="Europe/Berlin",
+    payload=b'{"to": "x"}',
+    priority=Priority.HIGH,
+    max_retries=5,
+    tags=b'{"a":"b"}',
+    unique_key="only one",
+    unique_period_ms=60_000,
+    catch_up=CatchUp.ALL,
+    catch_up_max=7,
+)
+SCHEDULE = Schedule(SCHEDULE_ID, "nightly", TERMS, AT, AT + 1, AT + 2, AT + 3, 4, True, AT + 5, AT + 6, 7)
+EVENT = Event(Happening.FAILED, ID, "mail", b'{"error":"boom"}')
+_SPEC = BatchSpec(STEP, Step("well"), Step("ill"), "an album")
+_BONDED = NewJob(ID_2, "mail", b"{}", bonds=BONDS)
 _MEMBERS = Members(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
 _HISTOGRAM = Histogram([0.5, 1.0], [1, 2, 3], 4.5)
 
@@ -68,13 +165,46 @@ OPERATIONS: dict[str, Any] = {
         [
             NewJob(ID, "mail", b"{}"),
             NewJob(ID_2, "mail", b"[1]", Priority.CRITICAL, 5, Backoff.FIXED, 10, 20, AT, b'{"a":"b"}', b'{"c":1}', ID),
+            _BONDED,
         ]
     ),
-    "fetch": Fetch(["mail", "video"], "w1", "host", 2**62 + 1, 50, 30_000, 1_000, True),
-    "ack": Ack(2**62 + 2, [AckItem(ID), AckItem(ID_2, 4, b'{"r":1}', b'{"c":1}')]),
-    "fail": Fail(2**62 + 3, [FailItem(ID), FailItem(ID_2, 4, "boom", "line 1")]),
+    "fetch": Fetch(["mail", "video"], "w1", "host", 2**62 + 1, 50, 30_000, 1_000, True, [3, 1], True, 8, "1.2.3"),
+    "ack": Ack(2**62 + 2, [AckItem(ID), AckItem(ID_2, 4, b'{"r":1}', b'{"c":1}', True)]),
+    "fail": Fail(2**62 + 3, [FailItem(ID), FailItem(ID_2, 4, "boom", "line 1", True, 500, 600)]),
     "heartbeat": Heartbeat([Beat(ID), Beat(ID_2, 4, b'{"p":1}', b'{"c":1}')]),
-    "cancel": Cancel(2**62 + 4, ID),
+    "cancel": Cancel(2**62 + 4, ID, 5_000),
+    "retry": Retry(2**62 + 5, ID),
+    "requeue": Requeue(2**62 + 6, ID),
+    "hold": Hold(2**62 + 7, ID, "too dear"),
+    "approve": Approve(2**62 + 8, ID),
+    "reject": Reject(2**62 + 9, ID, "too dear"),
+    "delete": Delete(ID),
+    "change_priority": ChangePriority(ID, Priority.HIGH),
+    "move": Move(2**62 + 10, ID, "video"),
+    "add_to_batch": AddToBatch(
+        2**62 + 11, BATCH_ID, BatchSpec(STEP, Step("well"), Step("ill"), "album"), True, [_BONDED]
+    ),
+    "seal_batch": SealBatch(BATCH_ID),
+    "create_schedule": CreateSchedule(SCHEDULE_ID, "nightly", TERMS),
+    "update_schedule": UpdateSchedule(
+        "nightly",
+        NewTerms("mail", "@daily", "UTC", b"{}", Priority.NORMAL, 3, b'{"a":"b"}', "k", 1_000, CatchUp.LAST, 9),
+    ),
+    "delete_schedule": DeleteSchedule(SCHEDULE_ID),
+    "pause_schedule": PauseSchedule("nightly"),
+    "resume_schedule": ResumeSchedule("nightly"),
+    "fire_schedules": FireSchedules([Firing(SCHEDULE_ID, 4, [AT, AT + 1], AT + 2, AT + 3)]),
+    "pause_queue": PauseQueue("mail"),
+    "resume_queue": ResumeQueue("mail"),
+    "drain_queue": DrainQueue("mail"),
+    "clear_queue": ClearQueue(2**62 + 12, "mail", AT, 3, b"start", 12),
+    "delete_queue": DeleteQueue("mail", True, AT, b"start"),
+    "set_concurrency": SetConcurrency("mail", 5),
+    "set_throttle": SetThrottle("mail", 100, 60_000),
+    "set_retention": SetRetention("mail", (1_000, 2_000, 3_000)),
+    "deliver": Deliver(3, 258, [wire.encode(Watch(ID, ID_2)), wire.encode(MemberEnded(BATCH_ID, Outcome.DEAD))]),
+    "confirm": Confirm(3, 259),
+    "ring": Ring(),
     "promote": Promote(),
     "reclaim": Reclaim(),
     "name_node": NameNode("node-2", "host:9400"),
@@ -90,10 +220,19 @@ QUERIES: dict[str, Any] = {
     "add_node": AddNode("node-4", "host:9400"),
     "remove_node": RemoveNode("node-4"),
     "move_leader": MoveLeader("node-2"),
+    "get_batch": GetBatch(BATCH_ID),
+    "get_arrivals": GetArrivals(3, 258, [Keyed(ID, "mail", "only one", "once")]),
+    "find_unknown": FindUnknown([ID, ID_2]),
+    "get_queue": GetQueue("mail", AT),
+    "knows_queue": KnowsQueue("mail"),
+    "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (Happening.FAILED, Happening.DEAD))),
+    "why": Why(ID),
+    "get_schedule": GetSchedule("nightly"),
+    "list_schedules": ListSchedules(),
 }
 
 RESULTS: dict[str, Any] = {
-    "enqueue": [State.PENDING, State.SCHEDULED],
+    "enqueue": [State.PENDING, State.SCHEDULED, Existing(ID)],
     "fetch": [Claimed(ID, "mail", b"{}", 1, 5, 30_000, 4, b'{"c":1}', b'{"a":"b"}')],
     "ack": [None, Refused("LEASE_LOST", "late")],
     "fail": [Failure(State.RETRYING, 2, AT), Failure(State.DEAD, 0, 0), Refused("LEASE_LOST", "late", 5)],
@@ -141,11 +280,49 @@ RESULTS: dict[str, Any] = {
         refused_total=25,
     ),
     "get_index": 9,
-    "pull": Batch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
+    "pull": feed.Batch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
     "scan": Piece(9, [(b"j|a", b"1")], b"j|b"),
     "add_node": _MEMBERS,
     "remove_node": _MEMBERS,
     "move_leader": _MEMBERS,
+    "retry": None,
+    "requeue": None,
+    "hold": None,
+    "approve": None,
+    "reject": None,
+    "delete": None,
+    "change_priority": None,
+    "move": None,
+    "add_to_batch": {1: 258, 3: 259},
+    "seal_batch": None,
+    "create_schedule": SCHEDULE,
+    "update_schedule": SCHEDULE,
+    "delete_schedule": True,
+    "pause_schedule": SCHEDULE,
+    "resume_schedule": SCHEDULE,
+    "fire_schedules": 5,
+    "pause_queue": None,
+    "resume_queue": None,
+    "drain_queue": 6,
+    "clear_queue": Slice(12, AT, 3, b"start"),
+    "delete_queue": Looked(AT, b"start"),
+    "set_concurrency": None,
+    "set_throttle": None,
+    "set_retention": None,
+    "deliver": 259,
+    "confirm": 2,
+    "ring": 7,
+    "get_batch": BATCH,
+    "get_arrivals": [ID],
+    "find_unknown": [ID_2],
+    "get_queue": QueueRecord(QUEUE, AT, 3, AT + 1),
+    "knows_queue": AT,
+    "get_events": EventsFound(259, [Told(258, AT, EVENT)], 3, True),
+    "why": WhyView(
+        ID, "mail", "pending", "JOBS_AHEAD", "2 jobs are ahead of it", jobs_ahead=JobsAhead(2, True, {"high": 2})
+    ),
+    "get_schedule": SCHEDULE,
+    "list_schedules": [SCHEDULE],
 }
 
 RECORDS: dict[str, Any] = {
@@ -153,7 +330,21 @@ RECORDS: dict[str, Any] = {
     "job_error": JOB_ERROR,
     "queue": QUEUE,
     "worker": WORKER,
+    "batch": BATCH,
+    "schedule": SCHEDULE,
+    "page": Page(AT, [EVENT]),
+    "lock": Lock(ID, AT),
     "applied": Applied(9, 2, AT, AT + 1, bytes(range(16))),
+}
+
+ERRANDS: dict[str, Any] = {
+    "watch": Watch(ID, ID_2),
+    "ended": Ended(ID, Outcome.DELETED, ID_2),
+    "make_job": MakeJob(_BONDED),
+    "member_ended": MemberEnded(BATCH_ID, Outcome.CANCELLED),
+    "move_in": MoveIn(JOB, [JOB_ERROR], [ID_2], b'{"from":"video"}'),
+    "make_member": MakeMember(_BONDED),
+    "forget": Forget(ID),
 }
 
 KEYS: dict[str, bytes] = {
@@ -166,7 +357,22 @@ KEYS: dict[str, bytes] = {
     "active_value": keys.pack_lease(AT, 2**62 + 1),
     "scheduled": keys.scheduled("mail", AT, ID),
     "retrying": keys.retrying("mail", AT, ID),
-    "due": keys.due(AT, ID),
+    "due": keys.due(keys.DUE, AT, ID),
+    "alarm": keys.due(keys.ALARMS, AT, "e" + ID),
+    "unique": keys.unique("mail", "only one"),
+    "idempotent": keys.idempotent("mail", "once"),
+    "watcher": keys.watcher(ID, ID_2),
+    "forwarded": keys.forwarded(ID),
+    "forwarded_value": keys.pack_forwarding(3, 258),
+    "batch": keys.batch(BATCH_ID),
+    "batch_ask": keys.batch_ask(BATCH_ID, 2**62 + 11),
+    "schedule": keys.schedule(SCHEDULE_ID),
+    "claims_at": keys.claims_at("mail", AT),
+    "event": keys.event(258),
+    "outbox": keys.outbox(3, 258),
+    "outbox_last": keys.outbox_last(3),
+    "inbox_last": keys.inbox_last(3),
+    "node": keys.node("node-2"),
     "queue": keys.queue("mail"),
     "worker": keys.worker("w1"),
     "log_entry": keys.log_entry(258),

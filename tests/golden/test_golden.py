@@ -6,6 +6,7 @@ new reader, old bytes? A file holds the bytes in hexadecimal and, for the reader
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ import msgspec
 import pytest
 
 from corvo import wire
+from corvo.batches import decode_batch
+from corvo.errands.register import ERRANDS, decode_errand
 from corvo.job import decode_job, decode_job_error, decode_queue, decode_worker
 from corvo.ops import OPERATIONS
 from corvo.queries import QUERIES
+from corvo.state.journal import decode_page
+from corvo.state.locks import Lock
+from corvo.state.schedules import decode_schedule
 from corvo.state.tables import decode_applied
 from tests.golden import examples
 
@@ -26,6 +32,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "queries": examples.QUERIES,
     "results": examples.RESULTS,
     "records": examples.RECORDS,
+    "errands": examples.ERRANDS,
     "keys": examples.KEYS,
     "wire": examples.WIRE,
 }
@@ -35,6 +42,10 @@ _RECORD_DECODERS = {
     "job_error": decode_job_error,
     "queue": decode_queue,
     "worker": decode_worker,
+    "batch": decode_batch,
+    "schedule": decode_schedule,
+    "page": decode_page,
+    "lock": msgspec.msgpack.Decoder(Lock).decode,
     "applied": decode_applied,
 }
 
@@ -58,7 +69,11 @@ def written(raw: bytes, is_msgpack: bool) -> str:
 
 
 def read(folder: str, name: str) -> bytes:
-    lines = (FOLDER / folder / f"{name}.hex").read_text().splitlines()
+    return unhex(FOLDER / folder / f"{name}.hex")
+
+
+def unhex(path: Path) -> bytes:
+    lines = path.read_text().splitlines()
     return bytes.fromhex(" ".join(line for line in lines if not line.startswith("#")))
 
 
@@ -95,6 +110,56 @@ def test_the_pinned_bytes_of_a_record_are_read_as_the_example(name: str) -> None
     assert _RECORD_DECODERS[name](read("records", name)) == examples.RECORDS[name]
 
 
+@pytest.mark.parametrize("name", examples.ERRANDS)
+def test_the_pinned_bytes_of_an_errand_are_read_as_the_example(name: str) -> None:
+    assert decode_errand(read("errands", name)) == examples.ERRANDS[name]
+
+
+# What former versions wrote. A file is named after the example that followed it, and never rewritten.
+
+FORMER = sorted((FOLDER / "former").glob("*/*.hex"))
+
+
+@pytest.mark.parametrize("path", FORMER, ids=[f"{path.parent.name}/{path.stem}" for path in FORMER])
+def test_the_bytes_of_former_versions_are_still_read(path: Path) -> None:
+    folder, name, raw = path.parent.name, path.stem.split(".")[0], unhex(path)
+
+    match folder:
+        case "records":
+            found = _RECORD_DECODERS[name](raw)
+        case "results":
+            found = wire.decode_result(ASKS[name], wire.Reply(1, False, raw))
+        case _:
+            found = wire.decode_ask(raw)
+
+    assert is_grown_from(msgspec.msgpack.decode(raw), msgspec.msgpack.decode(wire.encode(found)))
+
+
+def is_grown_from(old: Any, new: Any) -> bool:
+    """The same fields at the same places; what came later stands behind them and says nothing."""
+    if not isinstance(old, list) or not isinstance(new, list):
+        return bool(old == new)
+    grown = all(is_grown_from(*pair) for pair in zip(old, new, strict=False))
+    return grown and len(old) <= len(new) and not any(_says_something(value) for value in new[len(old) :])
+
+
+def _says_something(value: Any) -> bool:
+    return any(map(_says_something, value)) if isinstance(value, list) else bool(value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_grown"),
+    [
+        ([1, [2]], [1, [2, 0, ""], None, [0, 0]], True),
+        ([1, 2], [1], False),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 5], False),
+    ],
+)
+def test_growth_is_told_from_change(old: Any, new: Any, is_grown: bool) -> None:
+    assert is_grown_from(old, new) is is_grown
+
+
 def test_the_pinned_bytes_of_a_message_are_read() -> None:
     calls, replies = wire.decode_calls(read("wire", "calls")), wire.decode_replies(read("wire", "replies"))
     now, operations = wire.operations_of(read("wire", "entry"))
@@ -108,6 +173,7 @@ def test_every_operation_query_and_result_has_an_example() -> None:
     assert set(examples.OPERATIONS) == {snake(ask.__name__) for ask in OPERATIONS}, "add it to tests/golden/examples.py"
     assert set(examples.QUERIES) == {snake(ask.__name__) for ask in QUERIES}, "add it to tests/golden/examples.py"
     assert set(examples.RESULTS) == set(ASKS), "add its result to tests/golden/examples.py"
+    assert set(examples.ERRANDS) == {snake(errand.__name__) for errand in ERRANDS}, "add it to tests/golden/examples.py"
 
 
 def test_every_pinned_file_has_an_example() -> None:
@@ -116,14 +182,20 @@ def test_every_pinned_file_has_an_example() -> None:
     assert pinned == set(NAMES), "delete the file of what no longer exists, and list the operation's number in RETIRED"
 
 
-@pytest.mark.parametrize("name", ["job", "queue", "worker", "job_error"])
+@pytest.mark.parametrize("name", examples.RECORDS)
 def test_an_example_of_a_record_fills_every_field(name: str) -> None:
     """A field at its default would let its position change unnoticed."""
-    record = examples.RECORDS[name]
+    assert list(empty_fields(examples.RECORDS[name])) == [], "give every field of the example a value of its own"
 
-    values = [getattr(record, field) for field in record.__struct_fields__]
 
-    assert all(value not in (0, "", b"", []) for value in values), "give every field of the example a value of its own"
+def empty_fields(record: msgspec.Struct) -> Iterator[str]:
+    """Of the record and of those inside it."""
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        if value in (0, "", b"", [], (), None):
+            yield field
+        elif isinstance(value, msgspec.Struct):
+            yield from (f"{field}.{inner}" for inner in empty_fields(value))
 
 
 def test_a_changed_byte_is_noticed() -> None:

@@ -96,8 +96,10 @@ class Rig:
         before_write: Hook = _nothing,
         after_write: Hook = _nothing,
         is_opened: bool = True,
+        shard_count: int = 1,
     ) -> None:
         self.path = path
+        self.shard_count = shard_count
         self._hooks = (before_write, after_write)
         self.is_synced = is_synced
         self.wall_ns = NOW
@@ -115,7 +117,14 @@ class Rig:
         self.disk = CountedDisk(self.path, IDENTITY, self.is_synced)
         self.disk.before_write, self.disk.after_write = self._hooks
         self.replica = Replica(
-            0, "node-1", self.disk, lambda: self.wall_ns, lambda: self.monotonic_ns, 7, self.is_synced
+            0,
+            "node-1",
+            self.disk,
+            lambda: self.wall_ns,
+            lambda: self.monotonic_ns,
+            7,
+            self.is_synced,
+            shard_count=self.shard_count,
         )
         if is_first_turn_taken:
             self.turn()
@@ -249,6 +258,6 @@ def records_of(kv: Any) -> dict[bytes, bytes]:
 def mirrored(kv: Any) -> dict[bytes, bytes]:
     """What a mirror must show."""
     found: dict[bytes, bytes] = {}
-    for prefix in (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS):
+    for prefix in (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES):
         found.update(kv.scan(prefix, keys.prefix_end(prefix)))
     return found

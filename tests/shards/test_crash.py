@@ -28,6 +28,7 @@ from shards.raft import EntryKind
 from shards.storage import Disk
 from tests.shards.rig import GATEWAY, IDENTITY, Mirror, Rig, mirrored, newest_log, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id
+from tests.support.machine import told
 
 Step = list[Operation | Query] | int  # asks sent in one message, or nanoseconds of waiting
 SCHEDULED_AT = 1_767_225_600 * SECOND + 1_300 * MS
@@ -229,7 +230,7 @@ def survive(directory: Path, calm: Outage, cuts: list[tuple[str, int]]) -> None:
     assert outage.cuts == [], "every cut has happened"
     assert outage.answers == calm.answers, "every call has the answer that it would have had without the cut"
     assert rig.state() == replayed(rig.disk), "the state is what the log makes of it"
-    assert rig.state()[0] == calm.rig.state()[0], "and byte for byte what it would have been"
+    assert told(rig.state()[0]) == told(calm.rig.state()[0]), "and byte for byte what it would have been"
     outage.catch_up()
     assert outage.mirror.records == mirrored(rig.replica.tables.overlay), "the feed lost nothing"
     rig.kill()

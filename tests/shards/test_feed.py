@@ -262,8 +262,18 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
         keys.job_error("1", 1): b"e",
         keys.queue("mail"): b"q",
         keys.worker("w"): b"w",
+        keys.batch("b"): b"b",
+        keys.schedule("s"): b"s",
     }
-    others: Records = {keys.active("mail", "1"): b"x" * 16, keys.due(1, "2"): b"", keys.retrying("k", 1, "2"): b""}
+    others: Records = {
+        keys.active("mail", "1"): b"x" * 16,
+        keys.due(keys.DUE, 1, "2"): b"",
+        keys.retrying("k", 1, "2"): b"",
+        keys.scheduled("k", 1, "2"): b"",
+        keys.forwarded("1"): b"\x01",
+        keys.unique("mail", "k"): b"l",
+        keys.outbox(1, 1): b"e",
+    }
     shard.write({**records, **others})
     shard.flush()
 
@@ -272,7 +282,7 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
         pieces.append(shard.scan(pieces[-1].next_key, records_max=2))
 
     assert [pair for piece in pieces for pair in piece.records] == sorted(records.items())
-    assert [len(piece.records) for piece in pieces] == [2, 2, 1]
+    assert [len(piece.records) for piece in pieces] == [2, 2, 2, 1]
     assert all(piece.as_of == 1 for piece in pieces)
 
 
@@ -369,7 +379,12 @@ def ask(mirror: Mirror, shard: Shard, records_max: int, is_lost: bool) -> None:
         mirror.take(answer)
 
 
-_keys = st.sampled_from([keys.job("1"), keys.job("2"), keys.job_error("1", 1), keys.queue("a"), keys.worker("w")])
+_keys = st.sampled_from(
+    [
+        *(keys.job("1"), keys.job("2"), keys.job_error("1", 1), keys.queue("a"), keys.worker("w")),
+        *(keys.batch("b"), keys.schedule("s")),
+    ]
+)
 _values = st.none() | st.sampled_from([b"1", b"2", b"3"])
 steps = st.lists(
     st.one_of(

@@ -5,9 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo.job import Worker
+from corvo.queries.job import Await
+from corvo.queries.why import Demand, Why, WhyView
 from shards import presence as presence_module
 from shards.presence import GONE_NS, TOLD_EVERY_NS, Presence
-from tests.support.builders import NOW
+from tests.shards.rig import WAITING, Rig, a_directory
+from tests.support.builders import NOW, SECOND, enqueue, fetch, job_id
 
 
 class Time:
@@ -117,3 +120,63 @@ def test_whoever_was_seen_since_the_last_telling_and_not_told_lately_makes_news(
             told, is_due = dict.fromkeys(there, time.ns), False
             seen = {worker: seen[worker] for worker in there}
         assert presence.has_news() == is_due
+
+
+# When a queue was last asked for
+
+
+def test_the_last_time_that_a_queue_was_asked_for_is_remembered() -> None:
+    presence = Presence(Time())
+    presence.forget_asked(1 * SECOND)
+    presence.ask(["mail", "sms"], 5 * SECOND)
+    presence.ask(["mail"], 7 * SECOND)
+
+    assert presence.demand("mail", 10 * SECOND, False) == Demand(NOW, False, NOW - 3 * SECOND, NOW - 9 * SECOND)
+    assert presence.demand("sms", 10 * SECOND, True) == Demand(NOW, True, NOW - 5 * SECOND, NOW - 9 * SECOND)
+    assert presence.demand("video", 10 * SECOND, False) == Demand(NOW, False, 0, NOW - 9 * SECOND)
+
+
+def test_a_new_leader_knows_nothing_of_before() -> None:
+    presence = Presence(Time())
+    presence.ask(["mail"], 5 * SECOND)
+
+    presence.forget_asked(8 * SECOND)
+
+    assert presence.demand("mail", 10 * SECOND, False) == Demand(NOW, False, 0, NOW - 2 * SECOND)
+
+
+def test_past_the_bound_the_queues_asked_for_longest_ago_are_forgotten_and_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(presence_module, "QUEUES_ASKED_MAX", 4)
+    presence = Presence(Time())
+    for number in range(1, 6):
+        presence.ask([f"q{number}"], number * SECOND)
+
+    known = {f"q{number}": presence.demand(f"q{number}", 6 * SECOND, False) for number in range(1, 6)}
+
+    assert [name for name, demand in known.items() if demand.asked_at] == ["q3", "q4", "q5"]
+    assert known["q1"].known_since == NOW - 4 * SECOND, "q2, the youngest that was forgotten, was asked for then"
+
+
+def test_a_leader_explains_who_asks() -> None:
+    with a_directory() as path:
+        rig = Rig(path / "shard")
+
+        def reason() -> str:
+            view = rig.one(Why(job_id(1)))
+            assert isinstance(view, WhyView)
+            return f"{view.reason}: {view.message}"
+
+        rig.ask(enqueue(1))
+        rig.advance(40 * SECOND)
+        assert "NO_WORKER: nobody has asked for the queue mail since this leader took over" in reason()
+        assert rig.one(fetch("sms", wait_ms=10_000)) is WAITING
+        assert "NO_WORKER" in reason()
+        rig.ask(Await(["mail"], "w1", "host", 1_000))
+        assert "NEXT" in reason()
+        rig.advance(40 * SECOND)
+        assert "NO_WORKER: nobody has asked for the queue mail for 40 s" in reason()
+        rig.ask(fetch())
+        assert "RUNNING: it is running: worker w1" in reason()
+        rig.kill()

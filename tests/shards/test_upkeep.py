@@ -3,12 +3,15 @@
 from hypothesis import given
 
 from corvo.lifecycle import State
+from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.state.due import HORIZON_NS
 from shards.upkeep import next_upkeep_ns, upkeep_due
 from tests.support.builders import MS, NOW, SECOND, cancel, enqueue, fail, fetch
 from tests.support.machine import Machine
+from tests.support.schedules import create as create_schedule
+from tests.support.schedules import look
 from tests.support.strategies import logs
 
 
@@ -61,6 +64,19 @@ def test_a_cancelled_job_wakes_the_shard_at_most_once_and_proposes_nothing() -> 
 
     assert upkeep_due(machine.tables, due_at) == []
     assert next_upkeep_ns(machine.tables, due_at) == due_at + HORIZON_NS
+
+
+def test_a_schedule_is_due_at_its_slot_and_slept_for_until_then() -> None:
+    machine = Machine()
+    machine.apply(create_schedule(cron="* * * * * *"))
+    look(machine, NOW)  # a new one is looked at once
+
+    assert next_upkeep_ns(machine.tables, NOW) == NOW + SECOND
+    assert upkeep_due(machine.tables, NOW + SECOND - 1) == []
+    [operation] = upkeep_due(machine.tables, NOW + SECOND)
+    assert isinstance(operation, FireSchedules)
+    assert machine.one(operation, at=NOW + SECOND) == 1
+    assert next_upkeep_ns(machine.tables, NOW + SECOND) == NOW + 2 * SECOND
 
 
 @given(logs)

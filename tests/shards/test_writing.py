@@ -9,9 +9,12 @@ import pytest
 
 from corvo.lifecycle import State
 from corvo.queries.job import GetJob, JobRecord
+from corvo.wire import Call, encode
+from shards.letters import Consensus, Posted
+from shards.raft.messages import Heartbeat
 from shards.storage import DiskFailed
 from shards.writing import InThread, at_once
-from tests.shards.group import Group
+from tests.shards.group import MS, Group
 from tests.support.builders import ack, enqueue, fetch, job_id
 
 
@@ -141,3 +144,26 @@ def test_slow_disks_at_random_lose_nothing_and_repeat_nothing(group: Group, seed
 
 def _wait_for(event: threading.Event) -> None:
     assert event.wait(10)
+
+
+def test_in_a_turn_that_takes_long_the_others_hear_from_the_leader(group: Group) -> None:
+    leader = group.leader()
+    heartbeats = 0
+
+    def count(sender: str, posted: Posted) -> bool:
+        nonlocal heartbeats
+        heartbeats += isinstance(posted.letter, Consensus) and isinstance(posted.letter.message, Heartbeat)
+        return False
+
+    def slow_clock() -> int:
+        group.now_ns += 10 * MS
+        return group.now_ns
+
+    group.lost = count
+    leader.replica._monotonic_ns = slow_clock
+    calls = [(b"gateway", [Call(1_000 + number, 60_000, encode(enqueue(number)))]) for number in range(40)]
+    leader.asked.update({1_000 + number: type(enqueue(0)) for number in range(40)})
+    leader.turn(calls)
+
+    assert heartbeats >= 2 * 3, "one to each of the two others, every tenth of a second of this turn"
+    group.agree()

@@ -132,7 +132,7 @@ def trap_50_a_repeated_ack_is_refused() -> AbstractContextManager[None]:
     def settle(self: Ack, tables: Any, item: Any) -> Any:
         job = tables.find_job(item.job_id)
         if job is not None and job.state == State.COMPLETED:
-            return lost(job, item.job_id, item.lease_token)
+            return lost(tables, job, item.job_id, item.lease_token)
         return original(self, tables, item)
 
     return replaced(Ack, _ack=settle)

@@ -180,18 +180,6 @@ def trap_11_match_goes_back() -> AbstractContextManager[None]:
     return replaced(Progress, accepted=accepted)
 
 
-def trap_12_believes_answers_of_other_terms() -> AbstractContextManager[None]:
-    original = voting_module.answer_lower_term
-
-    def answer(raft: Raft, message: Any) -> None:
-        if isinstance(message, AppendReply):
-            raft.stance.step(message)
-        else:
-            original(raft, message)
-
-    return replaced(voting_module, answer_lower_term=answer)
-
-
 def trap_37_accepts_an_old_snapshot() -> AbstractContextManager[None]:
     def install(self: Follower, message: Any) -> None:
         raft, log = self.raft, self.raft.log
@@ -202,22 +190,6 @@ def trap_37_accepts_an_old_snapshot() -> AbstractContextManager[None]:
         raft.restore_membership(message.membership)
         self.verified = message.index
         self._reply(message.sender, message.index)
-
-    return replaced(Follower, _install=install)
-
-
-def trap_38_snapshot_discards_a_matching_tail() -> AbstractContextManager[None]:
-    original = Follower._install
-
-    def install(self: Follower, message: Any) -> None:
-        log = self.raft.log
-        if message.index <= log.commit or not log.matches(message.index, message.index_term):
-            original(self, message)
-            return
-        matches = Log.matches
-        with replaced(Log, matches=lambda self, index, term: False):
-            original(self, message)
-        assert Log.matches is matches
 
     return replaced(Follower, _install=install)
 

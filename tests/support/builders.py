@@ -6,18 +6,20 @@ Jobs are named by small numbers: `job_id(1)` is the id of job 1, and every build
 from collections.abc import Sequence
 from typing import Any
 
+from corvo.birth import NewJob
 from corvo.ids import Minter
 from corvo.job import Job, Priority
 from corvo.lifecycle import State
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
-from corvo.ops.jobs.enqueue import Enqueue, NewJob
+from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, FailItem
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat
 from corvo.ops.operation import Asking
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
+from corvo.ops.upkeep.ring import Ring
 from corvo.retry import Backoff
 
 MS = 1_000_000
@@ -70,8 +72,8 @@ def heartbeat(*jobs: int | str, token: int = 0, **fields: Any) -> Heartbeat:
     return Heartbeat([Beat(job_id(job), token, **fields) for job in jobs])
 
 
-def cancel(job: int | str = 1, ask: int = 1) -> Cancel:
-    return Cancel(ask, job_id(job))
+def cancel(job: int | str = 1, ask: int = 1, grace_ms: int = 0) -> Cancel:
+    return Cancel(ask, job_id(job), grace_ms)
 
 
 def promote() -> Promote:
@@ -80,6 +82,10 @@ def promote() -> Promote:
 
 def reclaim() -> Reclaim:
     return Reclaim()
+
+
+def ring() -> Ring:
+    return Ring()
 
 
 class Clock:

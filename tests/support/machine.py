@@ -6,25 +6,32 @@ here. `flush` stores what was applied; `restart` is a crash: what was not flushe
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from corvo import wire
+from corvo.consequences import draw
 from corvo.engine import apply_entry
+from corvo.events import Event
 from corvo.job import Job, Priority, Queue, decode_job, decode_queue, encode
 from corvo.lifecycle import State
 from corvo.ops.operation import Operation
 from corvo.state import keys
+from corvo.state.journal import decode_page
 from corvo.state.kv import MemoryKV
-from corvo.state.tables import Changes, Tables
+from corvo.state.tables import PURGE_ALARM, Changes, Tables
 from tests.support.builders import NOW, job_id
 
 TERM = 1
+INDEX_PREFIXES = (keys.ACTIVE, b"p|", b"qa|", b"r|", b"s|", keys.DUE)  # where a job is filed by its state
 
 
 class Machine:
-    def __init__(self) -> None:
+    def __init__(self, shard: int = 0, shard_count: int = 1) -> None:
         self.kv = MemoryKV()
-        self.tables = Tables(self.kv)
+        self._place = (shard, shard_count)
+        self.tables = Tables(self.kv, *self._place)
         self.log: list[bytes] = []
         self.now = NOW
         self.changes = Changes({}, {}, set())
@@ -43,6 +50,16 @@ class Machine:
         results, self.changes = apply_entry(self.tables, index, TERM, now, operations)
         return results
 
+    @contextmanager
+    def by_hand(self, at: int | None = None) -> Iterator[Tables]:
+        """An entry of changes that no operation makes. The log has an empty one in its place: flush, then restart."""
+        self.now = self.now if at is None else at
+        self.log.append(wire.encode(wire.Entry(self.now, [])))
+        self.tables.begin(len(self.log), TERM, self.now)
+        yield self.tables
+        draw(self.tables)
+        self.changes = self.tables.seal()
+
     def follow(self, log: list[bytes]) -> None:
         """Apply what of this log is new here, as a replica does after a start or a snapshot."""
         for index, payload in enumerate(log, 1):
@@ -54,7 +71,7 @@ class Machine:
         self.kv.write(self.tables.take_writes())
 
     def restart(self) -> None:
-        self.tables = Tables(self.kv)
+        self.tables = Tables(self.kv, *self._place)
         self.follow(self.log)
 
     # What tests look at
@@ -94,7 +111,6 @@ class Machine:
         for queue in self.queues():
             inside = [job for job in jobs if job.queue == queue.name]
             assert queue.counts == [sum(job.state == state for job in inside) for state in State]
-            assert queue.enqueued == len(inside)
             for job in inside:
                 assert job.state != State.PENDING or job.position > queue.cursors[job.priority]
             assert queue == self.tables.find_queue(queue.name)
@@ -107,8 +123,7 @@ class Machine:
         assert len({job.position for job in jobs if job.position}) == sum(job.position > 0 for job in jobs)
 
     def _index_keys(self) -> set[bytes]:
-        records = {keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS}
-        return {key for prefix in keys.STATE_PREFIXES if prefix not in records for key, _ in self._scan(prefix)}
+        return {key for prefix in INDEX_PREFIXES for key, _ in self._scan(prefix)}
 
 
 def index_keys_of(job: Job) -> set[bytes]:
@@ -119,10 +134,34 @@ def index_keys_of(job: Job) -> set[bytes]:
         case State.ACTIVE:
             return {keys.active(job.queue, job.id)}
         case State.SCHEDULED:
-            return {keys.scheduled(job.queue, job.due_at, job.id), keys.due(job.due_at, job.id)}
+            return {keys.scheduled(job.queue, job.due_at, job.id), keys.due(keys.DUE, job.due_at, job.id)}
         case State.RETRYING:
-            return {keys.retrying(job.queue, job.due_at, job.id), keys.due(job.due_at, job.id)}
+            return {keys.retrying(job.queue, job.due_at, job.id), keys.due(keys.DUE, job.due_at, job.id)}
     return set()
+
+
+class Told(NamedTuple):
+    """A state without what depends on how operations were cut into entries."""
+
+    records: dict[bytes, bytes]
+    events: list[tuple[int, Event]]  # moment, event, in the order of telling
+    purges: list[tuple[int, str]]  # moment of forgetting, job
+
+
+def told(records: dict[bytes, bytes]) -> Told:
+    """Events and alarms of retention are stored a page, a list, for each entry; here they stand one by one."""
+    rest, events, purges = dict(records), [], []
+    for key, value in sorted(records.items()):
+        if key.startswith(keys.EVENTS):
+            page = decode_page(value)
+            events += [(page.at, event) for event in page.events]
+        elif key.startswith(keys.ALARMS) and keys.due_parts(keys.ALARMS, key)[1].startswith(PURGE_ALARM):
+            due_at, _ = keys.due_parts(keys.ALARMS, key)
+            purges += [(due_at, job) for job in msgspec.msgpack.decode(value, type=list[str])]
+        else:
+            continue
+        del rest[key]
+    return Told(rest, events, sorted(purges))
 
 
 @contextmanager

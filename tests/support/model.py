@@ -7,9 +7,10 @@ Where the two disagree, one of them is wrong, and it is not always this one.
 from dataclasses import dataclass, field
 from typing import Any
 
+from corvo.birth import NewJob
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.cancel import Cancel
-from corvo.ops.jobs.enqueue import Enqueue, NewJob
+from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Heartbeat
@@ -202,7 +203,7 @@ class Model:
             job.checkpoint = checkpoint or job.checkpoint
             return "ok"
         job = self.jobs.get(job_id)
-        if token == 0 or (job is not None and job.state == "cancelled" and job.token == token):
+        if token == 0 or job is None or (job.state == "cancelled" and job.token == token):
             return "cancel"
         return "lease_lost"
 

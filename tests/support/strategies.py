@@ -4,10 +4,11 @@ import string
 
 from hypothesis import strategies as st
 
+from corvo.birth import NewJob
 from corvo.job import Priority
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
-from corvo.ops.jobs.enqueue import Enqueue, NewJob
+from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, FailItem
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat

@@ -155,10 +155,10 @@ def test_an_operation_without_a_test_is_caught() -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("corvo/ops/jobs/hold.py", "class Hold(Operation, tag=7): ..."),
+        ("corvo/ops/jobs/juggle.py", "class Juggle(Operation, tag=7): ..."),
         ("corvo/ops/upkeep/expire.py", "class Expire(operation.Operation, tag=102): ..."),
-        ("corvo/queries/batch.py", "class GetBatch(Query, tag=1003): ..."),
-        ("corvo/ops/jobs/hold.py", 'ENDPOINTS = (Endpoint(name="hold"),)'),
+        ("corvo/queries/juggler.py", "class GetJuggler(Query, tag=1003): ..."),
+        ("corvo/ops/jobs/juggle.py", 'ENDPOINTS = (Endpoint(name="juggle"),)'),
     ],
 )
 def test_what_is_not_registered_is_caught(path: str, text: str) -> None:

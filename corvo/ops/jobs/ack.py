@@ -4,13 +4,13 @@ A job completes once. An ack that is sent again under the same lease gets the sa
 is over is refused and changes nothing.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from corvo.errors import Refused
-from corvo.job import Count, JobId, RequestId
+from corvo.job import Count, JobId, RequestId, ShortText
 from corvo.json_edge import document, no_document
 from corvo.lifecycle import State, Verb
 from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
@@ -27,6 +27,7 @@ from corvo.sharding import shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
 
+_COMPLETE = Verb.COMPLETE  # to look up an enum's member is a call, and every job comes this way
 LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token that the claim came with")]
 
 
@@ -34,6 +35,11 @@ class AckBody(Body):
     result: msgspec.Raw = msgspec.field(default_factory=no_document)
     checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     lease_token: LeaseToken | None = None
+    step_status: Annotated[
+        Literal["continue", "exit"] | None,
+        Meta(description="of a chain's step: `exit` ends the chain with this job"),
+    ] = None
+    exit_reason: ShortText = ""
 
 
 class AckBatchItem(AckBody, kw_only=True):
@@ -66,6 +72,7 @@ class AckItem(msgspec.Struct, array_like=True, gc=False):
     lease_token: Count = 0
     result: bytes = b""
     checkpoint: bytes = b""
+    exits: bool = False  # the chain ends with this step
 
 
 class Ack(Operation, tag=3):
@@ -84,14 +91,16 @@ class Ack(Operation, tag=3):
                 job.result = item.result
                 if item.checkpoint:
                     job.checkpoint = item.checkpoint
+                if item.exits and job.bonds is not None and job.bonds.chain is not None:
+                    job.bonds.chain = msgspec.structs.replace(job.bonds.chain, exits=True)
                 job.completed_at = tables.now
                 job.settled_id = self.ask_id
                 tables.queue(job.queue).completed += 1
-                change(tables, job, Verb.COMPLETE)
+                change(tables, job, _COMPLETE)
                 return None
             if job.state == State.COMPLETED and (job.settled_id == self.ask_id or item.lease_token == job.lease_token):
                 return None
-        return lost(job, item.job_id, item.lease_token)
+        return lost(tables, job, item.job_id, item.lease_token)
 
 
 def ack_item(job_id: str, body: AckBody, at: str = "") -> AckItem:
@@ -100,6 +109,7 @@ def ack_item(job_id: str, body: AckBody, at: str = "") -> AckItem:
         body.lease_token or 0,
         document(body.result, f"{at}result", PAYLOAD_BYTES_DEFAULT),
         document(body.checkpoint, f"{at}checkpoint"),
+        body.step_status == "exit",
     )
 
 

@@ -1,19 +1,34 @@
-"""Cancel: stop a job that has not finished.
+"""Cancel: stop a job that has not ended.
 
-The job is settled at once. The worker of an active one learns of it from the answer to its next heartbeat; what it
-reports afterwards is refused.
+A job that no worker has is cancelled at once. The worker of an active one gets a grace: its next heartbeat tells it to
+stop, and no longer renews its lease. What it reports in time still counts: an ack completes the job, a fail leaves it
+cancelled. Without a word from it the job is cancelled when the grace or the lease is over.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
-from corvo.job import RequestId
+from corvo.errors import invalid
+from corvo.events import Happening
+from corvo.job import Job, RequestId, SpanMs
 from corvo.lifecycle import State, Verb
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
+from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
+from corvo.ops.jobs.terms import duration_ms
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.upkeep.ring import GRACE_ALARM
 from corvo.sharding import shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
+
+
+class CancelBody(Body):
+    grace: Annotated[
+        str | float | None,
+        Meta(description="how long the worker of an active job may take to stop: `90s`, or seconds; 0 is at once"),
+    ] = None
 
 
 class Cancelled(msgspec.Struct):
@@ -23,15 +38,21 @@ class Cancelled(msgspec.Struct):
 class Cancel(Operation, tag=6):
     ask_id: RequestId
     job_id: str
+    grace_ms: SpanMs = 0
 
     result: ClassVar[Any] = bool
 
     def apply(self, tables: Tables) -> bool:
         """Whether a worker was on it."""
         job = tables.require_job(self.job_id)
+        if is_repeated(job, self.ask_id):
+            return True  # only a grace is noted with the job: whatever became of it since
         if job.state == State.CANCELLED and job.settled_id == self.ask_id:
             return job.lease_expires_at > 0
         was_active = job.state == State.ACTIVE
+        if was_active and self.grace_ms:
+            self._give_grace(tables, job)
+            return True
         change(tables, job, Verb.CANCEL)
         if not was_active:
             job.lease_expires_at = 0  # so that a repetition finds the same answer
@@ -39,9 +60,30 @@ class Cancel(Operation, tag=6):
         job.failed_at = tables.now
         return was_active
 
+    def _give_grace(self, tables: Tables, job: Job) -> None:
+        bonds = note(job, self.ask_id)
+        tables.touch(job)
+        if not bonds.cancel_at:
+            tables.journal.tell(Happening.CANCELLING, job.id, job.queue)
+        ends_at = tables.now + self.grace_ms * 1_000_000
+        if not 0 < bonds.cancel_at <= ends_at:  # asked before, the sooner end counts
+            bonds.cancel_at = ends_at
+            tables.alarms.add(ends_at, GRACE_ALARM + job.id)
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
-    operation = Cancel(asking.mint.claim_id(), job_id)
+
+def grace_ms(body: CancelBody) -> int:
+    if body.grace is None:
+        return CANCEL_GRACE_MS_DEFAULT
+    if isinstance(body.grace, str):
+        return duration_ms(body.grace, None, 0, "grace")
+    span = round(body.grace * 1000)
+    if not 0 <= span <= DELAY_MS_MAX:
+        raise invalid("grace", "expected seconds from 0 to a year")
+    return span
+
+
+def _plan(asking: Asking, body: CancelBody, job_id: str) -> Plan:
+    operation = Cancel(asking.mint.claim_id(), job_id, grace_ms(body))
 
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Cancelled("cancelling" if results[0] else "cancelled"))
@@ -54,9 +96,11 @@ ENDPOINTS = (
         name="cancel",
         method="POST",
         path="/jobs/{job_id}/cancel",
-        summary="Cancel a job that has not finished",
+        summary="Cancel a job that has not ended; the worker of an active one gets a grace to stop",
+        body=CancelBody,
+        body_optional=True,
         answers={200: Cancelled},
-        refusals=("JOB_NOT_FOUND", "WRONG_STATE"),
+        refusals=REFUSALS,
         plan=_plan,
     ),
 )

@@ -1,32 +1,39 @@
 """Enqueue: bring jobs into the world.
 
 The gateway mints the ids, so a request that is sent again names the same jobs and makes none twice. A job whose
-`scheduled_at` lies ahead is born scheduled, every other one pending.
+`scheduled_at` lies ahead is born scheduled, every other one pending. Most jobs take one question to their shard; one
+that waits for others takes a round before it, to see that they exist; one of a batch goes by way of the batch's shard.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from corvo.batches import BatchSpec
+from corvo.birth import Existing, NewJob, make
 from corvo.errors import Refusal, invalid
-from corvo.job import PRIORITY_NAMES, Count, Job, JobId, Moment, Priority, QueueName, SpanMs
+from corvo.job import PRIORITY_NAMES, JobId, Priority, QueueName
 from corvo.json_edge import check_numbers, document, no_document, object_document
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
-from corvo.moments import parse_duration, parse_rfc3339
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, spread
+from corvo.moments import parse_rfc3339
+from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
+from corvo.ops.jobs.known import FindUnknown
+from corvo.ops.jobs.terms import Terms, bonds_of, duration_ms
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
 from corvo.retry import BACKOFF_NAMES, Backoff
-from corvo.sharding import shard_of_queue
-from corvo.state.effects import bear
+from corvo.sharding import shard_of_job, shard_of_queue
 from corvo.state.tables import Tables
 
 _PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}
 _BACKOFF = {name: Backoff(number) for number, name in enumerate(BACKOFF_NAMES)}
+BatchId = Annotated[str, Meta(min_length=1, max_length=64)]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 
 
-class EnqueueBody(Body):
+class EnqueueBody(Terms):
     queue: QueueName
     payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
     priority: Literal["critical", "high", "normal"] = "normal"
@@ -36,14 +43,24 @@ class EnqueueBody(Body):
     retry_max_delay: str | None = None
     retry_base_delay_ms: DelayMs | None = None
     retry_max_delay_ms: DelayMs | None = None
-    scheduled_at: str | None = None
+    scheduled_at: Annotated[str | None, Meta(description="not before this moment, RFC 3339 with an offset")] = None
+    delay: Annotated[str | None, Meta(description="`10m`: not before so long from now")] = None
+    delay_ms: Annotated[DelayMs | None, Meta(description="the same as a number, which wins")] = None
     tags: msgspec.Raw = msgspec.field(default_factory=no_document)
     checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     parent_id: JobId | None = None
+    batch_id: Annotated[BatchId | None, Meta(description="an open batch that the job is added to")] = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one question to its shard makes the job."""
+        return not self.depends_on and self.batch_id is None
 
 
 class EnqueueBatchBody(Body):
     jobs: Annotated[list[EnqueueBody], Meta(min_length=1, max_length=JOBS_PER_REQUEST_MAX)]
+    batch: Annotated[BatchBody | None, Meta(description="make a batch of these jobs, complete and sealed")] = None
+    batch_id: Annotated[BatchId | None, Meta(description="an open batch that all of them are added to")] = None
 
 
 class Enqueued(msgspec.Struct):
@@ -52,60 +69,20 @@ class Enqueued(msgspec.Struct):
     unique_existing: bool = False
 
 
-class EnqueuedBatch(msgspec.Struct):
+class EnqueuedBatch(msgspec.Struct, omit_defaults=True):
+    """Ids in the order of the request; for a job whose key another one holds, the id of that one."""
+
     job_ids: list[str]
-
-
-class NewJob(msgspec.Struct, array_like=True, gc=False):
-    id: str
-    queue: str
-    payload: bytes
-    priority: Priority = Priority.NORMAL
-    max_retries: Count = 3
-    backoff: Backoff = Backoff.EXPONENTIAL
-    base_delay_ms: SpanMs = 5_000
-    max_delay_ms: SpanMs = 600_000
-    scheduled_at: Moment = 0
-    tags: bytes = b""
-    checkpoint: bytes = b""
-    parent_id: str = ""
+    batch_id: str | None = None
 
 
 class Enqueue(Operation, tag=1):
     jobs: list[NewJob]
 
-    result: ClassVar[Any] = list[State]
+    result: ClassVar[Any] = list[State | Existing]
 
-    def apply(self, tables: Tables) -> list[State]:
-        return [_enqueue(tables, new) for new in self.jobs]
-
-
-def _enqueue(tables: Tables, new: NewJob) -> State:
-    known = tables.find_job(new.id)
-    if known is not None:  # the same request once more: its job has lived on, the answer has not changed
-        return State.SCHEDULED if new.scheduled_at > known.created_at else State.PENDING
-    now = tables.now
-    state = State.SCHEDULED if new.scheduled_at > now else State.PENDING
-    bear(
-        tables,
-        Job(
-            id=new.id,
-            queue=new.queue,
-            state=state,
-            priority=new.priority,
-            payload=new.payload,
-            max_retries=new.max_retries,
-            backoff=new.backoff,
-            base_delay_ms=new.base_delay_ms,
-            max_delay_ms=new.max_delay_ms,
-            created_at=now,
-            due_at=new.scheduled_at if state is State.SCHEDULED else 0,
-            tags=new.tags,
-            checkpoint=new.checkpoint,
-            parent_id=new.parent_id,
-        ),
-    )
-    return state
+    def apply(self, tables: Tables) -> list[State | Existing]:
+        return [make(tables, new) for new in self.jobs]
 
 
 def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJob:
@@ -118,39 +95,33 @@ def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJ
             field=f"{at}payload",
         )
     check_numbers(payload, f"{at}payload")
+    job_id = asking.mint.job_id(shard)
     return NewJob(
-        id=asking.mint.job_id(shard),
+        id=job_id,
         queue=body.queue,
         payload=payload,
         priority=_PRIORITY[body.priority],
         max_retries=body.max_retries,
         backoff=_BACKOFF[body.retry_backoff],
-        base_delay_ms=_delay(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),
-        max_delay_ms=_delay(body.retry_max_delay, body.retry_max_delay_ms, 600_000, f"{at}retry_max_delay"),
-        scheduled_at=_scheduled_at(asking, body.scheduled_at, f"{at}scheduled_at"),
+        base_delay_ms=duration_ms(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),
+        max_delay_ms=duration_ms(body.retry_max_delay, body.retry_max_delay_ms, 600_000, f"{at}retry_max_delay"),
+        scheduled_at=_scheduled_at(asking, body, at),
         tags=object_document(body.tags, f"{at}tags"),
         checkpoint=document(body.checkpoint, f"{at}checkpoint"),
         parent_id=body.parent_id or "",
+        bonds=bonds_of(asking, body, body.queue, f"chn_{job_id[8:]}", at),
     )
 
 
-def _delay(text: str | None, number: int | None, default: int, field: str) -> int:
-    if text is None:
-        return default if number is None else number
+def _scheduled_at(asking: Asking, body: EnqueueBody, at: str) -> int:
+    if body.scheduled_at is None:
+        delay_ms = duration_ms(body.delay, body.delay_ms, 0, f"{at}delay")
+        return asking.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
+    field = f"{at}scheduled_at"
+    if body.delay is not None or body.delay_ms is not None:
+        raise invalid(field, "either a moment or a delay, not both")
     try:
-        delay = parse_duration(text)
-    except ValueError as error:
-        raise invalid(field, str(error)) from None
-    if delay > DELAY_MS_MAX:
-        raise invalid(field, "longer than a year")
-    return delay if number is None else number
-
-
-def _scheduled_at(asking: Asking, text: str | None, field: str) -> int:
-    if text is None:
-        return 0
-    try:
-        moment = parse_rfc3339(text)
+        moment = parse_rfc3339(body.scheduled_at)
     except ValueError as error:
         raise invalid(field, str(error)) from None
     if moment > asking.clock_ns() + SCHEDULE_AHEAD_NS_MAX:
@@ -158,29 +129,109 @@ def _scheduled_at(asking: Asking, text: str | None, field: str) -> int:
     return moment
 
 
+def enqueued(new: NewJob, outcome: State | Existing) -> Enqueued:
+    if isinstance(outcome, Existing):
+        return Enqueued(outcome.job_id, "duplicate", True)
+    return Enqueued(new.id, STATE_NAMES[outcome])
+
+
 def _plan_one(asking: Asking, body: EnqueueBody) -> Plan:
     shard = shard_of_queue(body.queue, asking.shard_count)
     new = new_job(asking, body, shard)
+    if not body.is_plain:
+        return plan_jobs(asking, [new], [""], body.batch_id, lambda made: _answer_one(made[0]))
 
     def conclude(results: list[Any]) -> Answer:
-        return Answer(201, Enqueued(new.id, STATE_NAMES[results[0][0]]))
+        return _answer_one(enqueued(new, results[0][0]))
 
     return Plan([(shard, Enqueue([new]))], conclude)
 
 
+def _answer_one(made: Enqueued) -> Answer:
+    return Answer(200 if made.unique_existing else 201, made)
+
+
 def _plan_batch(asking: Asking, body: EnqueueBatchBody) -> Plan:
-    groups = spread(body.jobs, lambda job: shard_of_queue(job.queue, asking.shard_count))
-    new: dict[int, NewJob] = {
-        number: new_job(asking, body.jobs[number], shard, f"jobs[{number}].")
-        for shard, numbers in groups.items()
-        for number in numbers
-    }
+    if body.batch is not None and body.batch_id is not None:
+        raise invalid("batch_id", "either a new batch or one that exists, not both")
+    places = [f"jobs[{number}]." for number in range(len(body.jobs))]
+    new = []
+    for job, at in zip(body.jobs, places, strict=True):
+        if job.batch_id is not None:
+            raise invalid(f"{at}batch_id", "all jobs of a request go to one batch: name it once, beside `jobs`")
+        new.append(new_job(asking, job, shard_of_queue(job.queue, asking.shard_count), at))
+    if body.batch is None:
+        return plan_jobs(asking, new, places, body.batch_id, lambda made: _answer_batch(made, body.batch_id))
+    spec = spec_of(asking, body.batch, "batch.")
+    batch_id = asking.mint.batch_id(shard_of_queue(new[0].queue, asking.shard_count))
+    return plan_jobs(asking, new, places, batch_id, lambda made: _answer_batch(made, batch_id), spec)
+
+
+def _answer_batch(made: list[Enqueued], batch_id: str | None) -> Answer:
+    return Answer(201, EnqueuedBatch([one.job_id for one in made], batch_id))
+
+
+def plan_jobs(
+    asking: Asking,
+    new: list[NewJob],
+    places: list[str],
+    batch_id: str | None,
+    answer: Callable[[list[Enqueued]], Answer],
+    create: BatchSpec | None = None,
+) -> Plan:
+    """Any jobs with any bonds. `places` say where each stands in the request, for messages."""
+    making = _making(asking, new, batch_id, answer, create)
+    waited_for = {job_id: f"{at}depends_on" for one, at in zip(new, places, strict=True) for job_id in _waits(one)}
+    if not waited_for:
+        return making
+    names = list(waited_for)
+    groups = spread(names, lambda job_id: shard_of_job(job_id, asking.shard_count))
+
+    def conclude(results: list[Any]) -> Plan:
+        for unknown in results:
+            if unknown:
+                raise invalid(waited_for[unknown[0]], f"no job has the id {unknown[0]!r}")
+        return making
+
+    return Plan(
+        [(shard, FindUnknown([names[number] for number in numbers])) for shard, numbers in groups.items()], conclude
+    )
+
+
+def _making(
+    asking: Asking,
+    new: list[NewJob],
+    batch_id: str | None,
+    answer: Callable[[list[Enqueued]], Answer],
+    create: BatchSpec | None,
+) -> Plan:
+    if batch_id is not None:
+        operation = AddToBatch(asking.mint.claim_id(), batch_id, create, create is not None, new)
+        states = [_state_at_birth(asking, one) for one in new]
+
+        def members(standing: list[str]) -> Answer:
+            triples = zip(new, standing, states, strict=True)
+            return answer(
+                [enqueued(one, state if one.id == job_id else Existing(job_id)) for one, job_id, state in triples]
+            )
+
+        return adding(asking, operation, members)
+    groups = spread(new, lambda one: shard_of_queue(one.queue, asking.shard_count))
 
     def conclude(results: list[Any]) -> Answer:
-        return Answer(201, EnqueuedBatch([new[number].id for number in range(len(new))]))
+        made = gather([None] * len(new), groups, results)
+        return answer([enqueued(one, outcome) for one, outcome in zip(new, made, strict=True)])
 
     calls = [(shard, Enqueue([new[number] for number in numbers])) for shard, numbers in groups.items()]
     return Plan([*calls], conclude)
+
+
+def _waits(new: NewJob) -> tuple[str, ...]:
+    return new.bonds.waits_for if new.bonds is not None else ()
+
+
+def _state_at_birth(asking: Asking, new: NewJob) -> State:
+    return State.SCHEDULED if _waits(new) or new.scheduled_at > asking.clock_ns() else State.PENDING
 
 
 ENDPOINTS = (
@@ -190,18 +241,18 @@ ENDPOINTS = (
         path="/enqueue",
         summary="Enqueue one job",
         body=EnqueueBody,
-        answers={201: Enqueued},
-        refusals=("PAYLOAD_TOO_LARGE",),
+        answers={201: Enqueued, 200: Enqueued},
+        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED"),
         plan=_plan_one,
     ),
     Endpoint(
         name="enqueue_batch",
         method="POST",
         path="/enqueue/batch",
-        summary="Enqueue up to 1000 jobs, on any queues",
+        summary="Enqueue up to 1000 jobs, on any queues, with or without a batch",
         body=EnqueueBatchBody,
         answers={201: EnqueuedBatch},
-        refusals=("PAYLOAD_TOO_LARGE",),
+        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED"),
         plan=_plan_batch,
     ),
 )

@@ -1,6 +1,8 @@
 """Fail: a worker reports that an attempt failed.
 
-With attempts left the job waits out its backoff and runs again; with none left it is dead, kept for inspection.
+With attempts left the job waits out its backoff and runs again; with none left it is dead, kept for inspection. A
+worker that knows better may say when to try again (`retry_after`), that it is not worth trying (`retry: false`), or
+that nothing went wrong but it is too early (`snooze`, which uses no attempt).
 """
 
 from typing import Annotated, Any, ClassVar
@@ -8,13 +10,14 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refused
-from corvo.job import Count, Job, JobError, JobId, RequestId
+from corvo.errors import Refused, invalid
+from corvo.job import Count, Job, JobError, JobId, RequestId, SpanMs
 from corvo.lifecycle import STATE_NAMES, State, Verb
 from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
 from corvo.moments import to_rfc3339_or_none
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.lease import holds, lost, plan_each
+from corvo.ops.jobs.terms import DurationMs, duration_ms
 from corvo.ops.operation import (
     Answer,
     Asking,
@@ -23,7 +26,7 @@ from corvo.ops.operation import (
     Operation,
     Plan,
 )
-from corvo.retry import attempts_remaining, delay_ms
+from corvo.retry import attempts_remaining, delay_ms, shortened
 from corvo.sharding import shard_of_job
 from corvo.state.effects import change
 from corvo.state.tables import Tables
@@ -33,6 +36,11 @@ class FailBody(Body):
     error: Annotated[str, Meta(max_length=ERROR_CHARS_MAX)] = ""
     backtrace: Annotated[str, Meta(max_length=BACKTRACE_CHARS_MAX)] | None = None
     lease_token: LeaseToken | None = None
+    retry: Annotated[bool, Meta(description="false: dead at once, whatever attempts are left")] = True
+    retry_after: Annotated[str | None, Meta(description="how long to wait this time, such as `90s`")] = None
+    retry_after_ms: DurationMs | None = None
+    snooze: Annotated[str | None, Meta(description="put the job back for so long; uses no attempt")] = None
+    snooze_ms: DurationMs | None = None
 
 
 class FailBatchItem(FailBody, kw_only=True):
@@ -69,6 +77,9 @@ class FailItem(msgspec.Struct, array_like=True, gc=False):
     lease_token: Count = 0
     error: str = ""
     backtrace: str = ""
+    is_final: bool = False
+    delay_ms: SpanMs | None = None  # instead of the backoff's
+    snooze_ms: SpanMs | None = None
 
 
 class Failure(msgspec.Struct, array_like=True, tag=1, gc=False):
@@ -91,20 +102,29 @@ class Fail(Operation, tag=4):
         if job is not None:
             if job.settled_id == self.ask_id:
                 # Asked before whose the lease is: without a token it would now speak for the next worker's claim.
-                return _failure(job, job.attempt - 1 if job.state == State.ACTIVE else job.attempt)
+                return _failure(job, item)
             if holds(job, item.lease_token):
                 job.settled_id = self.ask_id
-                fail_attempt(tables, job, item.error, item.backtrace)
-                return _failure(job, job.attempt)
-        return lost(job, item.job_id, item.lease_token)
+                fail_attempt(tables, job, item)
+                return _failure(job, item)
+        return lost(tables, job, item.job_id, item.lease_token)
 
 
-def fail_attempt(tables: Tables, job: Job, error: str, backtrace: str) -> None:
+def fail_attempt(tables: Tables, job: Job, item: FailItem) -> None:
     """The running attempt of an active job has failed: record it, then retry later or give up."""
-    record_failure(tables, job, error, backtrace)
     now = tables.now
-    if attempts_remaining(job.max_retries, job.attempt):
-        job.due_at = now + 1_000_000 * delay_ms(job.backoff, job.base_delay_ms, job.max_delay_ms, job.attempt)
+    is_unwanted = job.bonds is not None and job.bonds.cancel_at > 0
+    if item.snooze_ms is not None and not is_unwanted:
+        job.attempt -= 1
+        job.due_at = now + item.snooze_ms * 1_000_000
+        change(tables, job, Verb.SNOOZE)
+        return
+    record_failure(tables, job, item.error, item.backtrace)
+    if is_unwanted:  # its worker was asked to stop, and did
+        job.failed_at = now
+        change(tables, job, Verb.CANCEL)
+    elif not item.is_final and attempts_remaining(job.max_retries, job.attempt):
+        job.due_at = now + 1_000_000 * _delay_ms(job, item.delay_ms)
         change(tables, job, Verb.RETRY_LATER)
     else:
         job.failed_at = now
@@ -113,18 +133,43 @@ def fail_attempt(tables: Tables, job: Job, error: str, backtrace: str) -> None:
 
 def record_failure(tables: Tables, job: Job, error: str, backtrace: str) -> None:
     tables.queue(job.queue).failed += 1
-    tables.add_error(JobError(job.id, job.lease_token, job.attempt, error, backtrace, tables.now))
+    tables.add_error(
+        JobError(job.id, job.lease_token, job.attempt, error, backtrace, tables.now, job.worker_id, job.started_at)
+    )
 
 
-def _failure(job: Job, failed_attempt: int) -> Failure:
-    remaining = attempts_remaining(job.max_retries, failed_attempt)
-    if remaining:
-        return Failure(State.RETRYING, remaining, job.due_at)
-    return Failure(State.DEAD, 0, 0)
+def _delay_ms(job: Job, asked_ms: int | None) -> int:
+    if asked_ms is not None:
+        return asked_ms
+    delay = delay_ms(job.backoff, job.base_delay_ms, job.max_delay_ms, job.attempt)
+    if job.bonds is not None and job.bonds.jitter_permille:
+        return shortened(delay, job.bonds.jitter_permille, job.id, job.attempt)
+    return delay
 
 
-def fail_item(job_id: str, body: FailBody) -> FailItem:
-    return FailItem(job_id, body.lease_token or 0, body.error, body.backtrace or "")
+def _failure(job: Job, item: FailItem) -> Failure:
+    """What became of the job; also for who asks again, when it may have gone on already."""
+    if job.state in (State.DEAD, State.CANCELLED):
+        return Failure(job.state, 0, 0)
+    attempt = job.attempt - 1 if job.state == State.ACTIVE else job.attempt
+    state = State.RETRYING if item.snooze_ms is None else State.SCHEDULED
+    return Failure(state, attempts_remaining(job.max_retries, attempt), job.due_at)
+
+
+def fail_item(job_id: str, body: FailBody, at: str = "") -> FailItem:
+    delay = duration_ms(body.retry_after, body.retry_after_ms, -1, f"{at}retry_after")
+    snooze = duration_ms(body.snooze, body.snooze_ms, -1, f"{at}snooze")
+    if snooze >= 0 and (delay >= 0 or not body.retry):
+        raise invalid(f"{at}snooze", "a snoozed job has not failed: it takes neither `retry` nor `retry_after`")
+    return FailItem(
+        job_id,
+        body.lease_token or 0,
+        body.error,
+        body.backtrace or "",
+        not body.retry,
+        delay if delay >= 0 else None,
+        snooze if snooze >= 0 else None,
+    )
 
 
 def failed(failure: Failure) -> Failed:
@@ -152,7 +197,7 @@ def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
 
 def _plan_batch(asking: Asking, body: FailBatchBody) -> Plan:
     ask_id = asking.mint.claim_id()
-    items = [fail_item(fail.job_id, fail) for fail in body.fails]
+    items = [fail_item(fail.job_id, fail, f"fails[{number}].") for number, fail in enumerate(body.fails)]
 
     def answer(outcomes: list[Any]) -> Answer:
         answers = [fail_outcome(outcome) for outcome in outcomes]

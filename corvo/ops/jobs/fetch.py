@@ -1,38 +1,70 @@
 """Fetch: a worker claims pending jobs under a lease.
 
-Queues are served in the order they are named; within a queue critical before high before normal, and first in, first
-out. A claim counts as an attempt the moment it is made, so a job that kills its workers runs out of attempts too.
-Waiting is no business of the machine's: an empty fetch is parked at the door and never enters the log.
+Queues are served in the order they are named, or in turns drawn by weight; within a queue critical before high before
+normal, and first in, first out. A queue that is paused or at a limit is passed over: the next one is served. A claim
+counts as an attempt the moment it is made, so a job that kills its workers runs out of attempts too. Waiting is no
+business of the machine's: an empty fetch is parked at the door and never enters the log.
 """
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from corvo.job import Count, Job, Priority, Queue, QueueName, RequestId, ShortText, SpanMs, Worker, WorkerId
+from corvo import fairness
+from corvo.bonds import Bonds
+from corvo.errors import invalid
+from corvo.job import Controls, Count, Job, Priority, Queue, QueueName, RequestId, ShortText, SpanMs, Worker, WorkerId
 from corvo.json_edge import to_raw
 from corvo.lifecycle import Verb
 from corvo.limits import (
     CLAIMED_BYTES_MAX,
+    ERRORS_KEPT_PER_JOB,
     FETCH_COUNT_MAX,
     LEASE_MS_DEFAULT,
     LEASE_MS_MAX,
     LEASE_MS_MIN,
     POLL_MS_DEFAULT,
     POLL_MS_MAX,
+    POOL_SIZE_MAX,
     QUEUES_PER_FETCH_MAX,
+    WEIGHT_MAX,
+    WORKER_FORGOTTEN_NS,
 )
 from corvo.ops.operation import Body, Endpoint, Operation
+from corvo.state import locks
 from corvo.state.effects import change
+from corvo.state.gates import GATE_ALARM
 from corvo.state.pending import is_waiting
 from corvo.state.tables import Tables
 
 _BY_PRIORITY = tuple(Priority)
+_CLAIM = Verb.CLAIM  # to look up an enum's member is a call, and every job comes this way
 WORKER_SEEN_EVERY_NS = 5_000_000_000  # a busy worker's record is rewritten at most this often
+WORKER_ALARM = "w"  # followed by a worker: it may have fallen silent
+
+Weight = Annotated[int, Meta(ge=1, le=WEIGHT_MAX)]
 
 
-class FetchBody(Body):
+class Wishes(Body, kw_only=True):
+    """What a fetch may ask for beyond a job. Most fetches do not."""
+
+    strategy: Annotated[
+        Literal["strict", "weighted"],
+        Meta(description="`strict`: queues in the order given; `weighted`: in turns drawn by weight"),
+    ] = "strict"
+    weights: Annotated[
+        dict[QueueName, Weight],
+        Meta(max_length=QUEUES_PER_FETCH_MAX, description="by queue, for `weighted`; 1 where not named"),
+    ] = {}
+    two_phase: Annotated[
+        bool, Meta(description="the job counts as started with its first heartbeat, not with the claim")
+    ] = False
+    pool_size: Annotated[int, Meta(ge=0, le=POOL_SIZE_MAX, description="jobs that the worker runs at a time")] = 0
+    version: Annotated[ShortText, Meta(description="of the worker's program")] = ""
+
+
+class FetchBody(Wishes):
     queues: Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_PER_FETCH_MAX)]
     worker_id: WorkerId
     hostname: ShortText = ""
@@ -85,6 +117,10 @@ class Fetch(Operation, tag=2):
     lease_ms: SpanMs = LEASE_MS_DEFAULT
     wait_ms: SpanMs = 0  # read by the door, not by the machine
     is_repeated: bool = False
+    weights: list[Weight] = []  # of the queues, in their order; empty: strictly in that order
+    is_two_phase: bool = False
+    pool_size: Count = 0
+    version: str = ""
 
     result: ClassVar[Any] = list[Claimed]
 
@@ -95,21 +131,37 @@ class Fetch(Operation, tag=2):
                 return [_claimed(tables.require_job(job_id)) for job_id in held]
         claimed: list[Claimed] = []
         room = CLAIMED_BYTES_MAX
-        for name in self.queues:
-            queue = tables.find_queue(name)
-            if queue is not None and queue.counts[0]:
-                room = self._claim_from(tables, queue, claimed, room)
-                if len(claimed) >= self.count or room <= 0:
-                    break
+        if self.weights:
+            self._take_turns(tables, claimed, room)
+        else:
+            for name in self.queues:
+                queue = tables.find_queue(name)
+                if queue is not None and queue.counts[0]:
+                    room = self._claim_from(tables, queue, claimed, room, self.count)
+                    if len(claimed) >= self.count or room <= 0:
+                        break
         if claimed:
             _see(tables, self)
         return claimed
 
-    def _claim_from(self, tables: Tables, queue: Queue, claimed: list[Claimed], room: int) -> int:
-        """Claims until there are enough or the answer is full; the bytes that still fit into it."""
+    def _take_turns(self, tables: Tables, claimed: list[Claimed], room: int) -> None:
+        """One job at a time, each from a queue that is drawn among those that have one to give."""
+        known = [(tables.find_queue(name), weight) for name, weight in zip(self.queues, self.weights, strict=False)]
+        queues = [(queue, weight) for queue, weight in known if queue is not None]
+        while queues and len(claimed) < self.count and room > 0:
+            place = fairness.draw([weight for _, weight in queues], self.claim_id + len(claimed) + len(queues))
+            before = len(claimed)
+            room = self._claim_from(tables, queues[place][0], claimed, room, before + 1)
+            if len(claimed) == before:
+                del queues[place]
+
+    def _claim_from(self, tables: Tables, queue: Queue, claimed: list[Claimed], room: int, count: int) -> int:
+        """Claims until there are so many, the answer is full or the queue's gates close; the bytes that still fit."""
         now = tables.now
+        before = len(claimed)
+        enough = min(count, before + tables.claimable(queue.name))
         for priority in _BY_PRIORITY:
-            while len(claimed) < self.count and room > 0:
+            while len(claimed) < enough and room > 0:
                 first = tables.pending.pop(queue, priority)
                 if first is None:
                     break
@@ -126,10 +178,36 @@ class Fetch(Operation, tag=2):
                 job.worker_id = self.worker_id
                 job.hostname = self.hostname
                 queue.cursors[priority] = position
-                change(tables, job, Verb.CLAIM)
+                if job.lease_token > ERRORS_KEPT_PER_JOB:
+                    tables.forget_error(job_id, job.lease_token - ERRORS_KEPT_PER_JOB)
+                if job.bonds is not None or self.is_two_phase:
+                    self._begin(tables, job)
+                change(tables, job, _CLAIM)
                 claimed.append(_claimed(job))
                 room -= len(job.payload) + len(job.checkpoint)
+        if queue.controls is not None and len(claimed) > before:
+            pass_gate(tables, queue, queue.controls, len(claimed) - before)
         return room
+
+    def _begin(self, tables: Tables, job: Job) -> None:
+        bonds = job.bonds = job.bonds or Bonds()
+        locks.unlock(tables, job, is_start=True)
+        bonds.cancel_at = bonds.claimed_at = 0
+        if self.is_two_phase:
+            bonds.claimed_at, job.started_at = job.started_at, 0
+
+
+def pass_gate(tables: Tables, queue: Queue, controls: Controls, count: int) -> None:
+    """So many jobs have left a queue that is watched; when that closes it for a while, an alarm opens it again."""
+    if not controls.rate:
+        return
+    tables.throttles.claim(queue.name, controls, tables.now, count)
+    await_room(tables, queue, controls)
+
+
+def await_room(tables: Tables, queue: Queue, controls: Controls) -> None:
+    if not tables.throttles.room(queue.name, controls, tables.now):
+        tables.alarms.add(tables.throttles.free_at(queue.name, controls), GATE_ALARM + queue.name)
 
 
 def _claimed(job: Job) -> Claimed:
@@ -151,13 +229,20 @@ def _see(tables: Tables, fetch: Fetch) -> None:
     worker = tables.find_worker(fetch.worker_id)
     now = tables.now
     if worker is None:
-        tables.put_worker(Worker(fetch.worker_id, fetch.hostname, fetch.queues, now, now))
-    elif (
+        tables.put_worker(
+            Worker(fetch.worker_id, fetch.hostname, fetch.queues, now, now, fetch.pool_size, fetch.version)
+        )
+        tables.alarms.add(now + WORKER_FORGOTTEN_NS, WORKER_ALARM + fetch.worker_id)
+        return
+    pool_size, version = fetch.pool_size or worker.pool_size, fetch.version or worker.version  # not said each time
+    if (
         now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS
         or worker.queues != fetch.queues
         or worker.hostname != fetch.hostname
+        or worker.pool_size != pool_size
+        or worker.version != version
     ):
-        tables.put_worker(Worker(worker.id, fetch.hostname, fetch.queues, worker.started_at, now))
+        tables.put_worker(Worker(worker.id, fetch.hostname, fetch.queues, worker.started_at, now, pool_size, version))
 
 
 def fetched_job(claimed: Claimed) -> FetchedJob:
@@ -176,15 +261,31 @@ def fetched_job(claimed: Claimed) -> FetchedJob:
 
 
 def new_fetch(body: FetchBody, claim_id: int, count: int) -> Fetch:
+    queues = list(dict.fromkeys(body.queues))
     return Fetch(
-        queues=list(dict.fromkeys(body.queues)),
+        queues=queues,
         worker_id=body.worker_id,
         hostname=body.hostname,
         claim_id=claim_id,
         count=count,
         lease_ms=round(body.lease_duration * 1000),
         wait_ms=min(round(body.timeout * 1000), POLL_MS_MAX),
+        weights=weights_of(body, queues),
+        is_two_phase=body.two_phase,
+        pool_size=body.pool_size,
+        version=body.version,
     )
+
+
+def weights_of(wishes: Wishes, queues: list[str]) -> list[int]:
+    """In the order of the queues; none for a strict fetch, nor where there is nothing to choose."""
+    if wishes.strategy == "strict":
+        if wishes.weights:
+            raise invalid("weights", 'weights need "strategy": "weighted"')
+        return []
+    if strangers := wishes.weights.keys() - queues:
+        raise invalid("weights", f"{min(strangers)} is not among the queues of this fetch")
+    return [wishes.weights.get(queue, 1) for queue in queues] if len(queues) > 1 else []
 
 
 ENDPOINTS = (

@@ -1,7 +1,8 @@
 """Heartbeat: a worker is alive and says how far its jobs have come.
 
 Renews the lease by the span it was claimed with. The answer is where a worker learns that it should stop: `cancel`
-for a job that was cancelled, `lease_lost` for one that now belongs to somebody else.
+for a job that was cancelled, held, deleted or has expired, `lease_lost` for one that now belongs to somebody else. The
+first heartbeat of a worker that claims ahead says that it has begun.
 """
 
 from enum import IntEnum
@@ -10,17 +11,22 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.job import Count, Worker
+from corvo.errors import Refused
+from corvo.events import Happening
+from corvo.job import Count
 from corvo.json_edge import no_document, object_document
 from corvo.lifecycle import State
-from corvo.limits import HEARTBEAT_JOBS_MAX
+from corvo.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
-from corvo.ops.jobs.lease import holds
+from corvo.ops.jobs.lease import holds, lost
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.ops.upkeep.ring import expire
 from corvo.sharding import find_shard_of_job
 from corvo.state.effects import renew
 from corvo.state.tables import Tables
+
+CALLED_OFF = frozenset({State.CANCELLED, State.HELD})
 
 
 class Pulse(IntEnum):
@@ -57,26 +63,40 @@ class Beat(msgspec.Struct, array_like=True, gc=False):
 class Heartbeat(Operation, tag=5):
     beats: list[Beat]
 
-    result: ClassVar[Any] = list[Pulse]
+    result: ClassVar[Any] = list[Pulse | Refused]
 
-    def apply(self, tables: Tables) -> list[Pulse]:
+    def apply(self, tables: Tables) -> list[Pulse | Refused]:
         return [_beat(tables, beat) for beat in self.beats]
 
 
-def _beat(tables: Tables, beat: Beat) -> Pulse:
+def _beat(tables: Tables, beat: Beat) -> Pulse | Refused:
     job = tables.find_job(beat.job_id)
-    if job is None or not holds(job, beat.lease_token):
-        if job is not None and job.state == State.CANCELLED and beat.lease_token in (0, job.lease_token):
-            return Pulse.CANCEL
-        return unknown_pulse(beat)
-    if beat.progress:
+    if job is None:
+        missing = lost(tables, None, beat.job_id, beat.lease_token)
+        return Pulse.CANCEL if missing.code == "JOB_NOT_FOUND" else missing
+    if not holds(job, beat.lease_token):
+        is_newest = beat.lease_token in (0, job.lease_token)
+        return Pulse.CANCEL if job.state in CALLED_OFF and is_newest else unknown_pulse(beat)
+    if job.bonds is not None and 0 < job.bonds.expire_at <= tables.now:
+        expire(tables, job.id)
+        return Pulse.CANCEL
+    if beat.progress and beat.progress != job.progress:  # a beat that is repeated has nothing new to tell
         job.progress = beat.progress
+        told = beat.progress if len(beat.progress) <= PROGRESS_TOLD_BYTES_MAX else b""
+        tables.journal.tell(Happening.PROGRESS, job.id, job.queue, told)
     if beat.checkpoint:
         job.checkpoint = beat.checkpoint
+    if job.bonds is not None:
+        if job.bonds.claimed_at and not job.started_at:
+            job.started_at = tables.now
+            tables.journal.tell(Happening.RUNNING, job.id, job.queue)
+        if job.bonds.cancel_at:
+            tables.touch(job)
+            return Pulse.CANCEL
     renew(tables, job, tables.now + job.lease_ms * 1_000_000)
     worker = tables.find_worker(job.worker_id)
     if worker is not None and tables.now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS:
-        tables.put_worker(Worker(worker.id, worker.hostname, worker.queues, worker.started_at, tables.now))
+        tables.put_worker(msgspec.structs.replace(worker, last_seen_at=tables.now))
     return Pulse.OK
 
 
@@ -85,8 +105,9 @@ def unknown_pulse(beat: Beat) -> Pulse:
     return Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL
 
 
-def pulse_status(pulse: Pulse) -> HeartbeatStatus:
-    return HeartbeatStatus(Pulse(pulse).name.lower())
+def pulse_status(pulse: Pulse | Refused) -> HeartbeatStatus:
+    """`unknown` where the job was not reached: the worker goes on, and asks again."""
+    return HeartbeatStatus("unknown" if isinstance(pulse, Refused) else Pulse(pulse).name.lower())
 
 
 def new_beat(job_id: str, body: HeartbeatJob) -> Beat:

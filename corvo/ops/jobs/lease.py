@@ -8,6 +8,9 @@ from corvo.job import Job
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.ops.operation import Answer, Asking, Operation, Plan, gather, spread
 from corvo.sharding import find_shard_of_job
+from corvo.state.tables import Tables
+
+_ACTIVE = State.ACTIVE  # to look up an enum's member is a call, and every job comes this way
 
 
 class Leased(Protocol):
@@ -22,13 +25,14 @@ Item = TypeVar("Item", bound=Leased)
 
 def holds(job: Job, lease_token: int) -> bool:
     """Token 0 means that none was sent: older clients then speak for whatever claim is live."""
-    return job.state == State.ACTIVE and lease_token in (0, job.lease_token)
+    return job.state == _ACTIVE and lease_token in (0, job.lease_token)
 
 
-def lost(job: Job | None, job_id: str, lease_token: int) -> Refused:
-    """Why the caller may not speak for the job."""
+def lost(tables: Tables, job: Job | None, job_id: str, lease_token: int) -> Refused:
+    """Why the caller may not speak for the job; for one that lives on another shard by now, where that is."""
     if job is None:
-        return Refused("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
+        refusal = tables.missing(job_id)
+        return Refused(refusal.code, refusal.message, refusal.retry_after_ms)
     state = STATE_NAMES[job.state]
     if lease_token:
         return Refused(
@@ -36,6 +40,11 @@ def lost(job: Job | None, job_id: str, lease_token: int) -> Refused:
             f"lease {lease_token} of job {job_id} is over: the job is {state}, its newest lease {job.lease_token}",
         )
     return Refused("WRONG_STATE", f"job {job_id} is {state}, not active")
+
+
+def stranger(job_id: str) -> Refused:
+    """For an id that no shard can have given out."""
+    return Refused("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
 
 
 def plan_each(
@@ -49,7 +58,6 @@ def plan_each(
     calls = [(shard, operation([items[number] for number in numbers])) for shard, numbers in groups.items()]
 
     def conclude(results: list[Any]) -> Answer:
-        strangers = [lost(None, item.job_id, item.lease_token) for item in items]
-        return answer(gather(strangers, groups, results))
+        return answer(gather([stranger(item.job_id) for item in items], groups, results))
 
     return Plan([*calls], conclude)

@@ -14,6 +14,6 @@ class Promote(Operation, tag=100):
 
     def apply(self, tables: Tables) -> int:
         due = tables.due.over(tables.now, UPKEEP_JOBS_PER_ENTRY)
-        for job_id in due:
+        for _, job_id, _ in due:
             change(tables, tables.require_job(job_id), Verb.PROMOTE)
         return len(due)

@@ -1,11 +1,12 @@
 """Reclaim: leases that ran out are ended, and count as failed attempts.
 
 A job with attempts left goes back to pending at once, for its worker is gone, not the cause; a job with none is
-dead. So a job that kills every worker that touches it stops doing so.
+dead. So a job that kills every worker that touches it stops doing so. One that was to be cancelled is cancelled.
 """
 
 from typing import Any, ClassVar
 
+from corvo.job import Job
 from corvo.lifecycle import Verb
 from corvo.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.jobs.fail import record_failure
@@ -24,9 +25,14 @@ class Reclaim(Operation, tag=101):
             job = tables.require_job(job_id)
             job.settled_id = 0  # no request ended this claim
             record_failure(tables, job, f"lease of worker {job.worker_id} expired", "")
-            if attempts_remaining(job.max_retries, job.attempt):
-                change(tables, job, Verb.RECLAIM)
-            else:
+            verb = _verb(job)
+            if verb is not Verb.RECLAIM:
                 job.failed_at = tables.now
-                change(tables, job, Verb.GIVE_UP)
+            change(tables, job, verb)
         return len(over)
+
+
+def _verb(job: Job) -> Verb:
+    if job.bonds is not None and job.bonds.cancel_at:
+        return Verb.CANCEL  # its worker was asked to stop
+    return Verb.RECLAIM if attempts_remaining(job.max_retries, job.attempt) else Verb.GIVE_UP

@@ -3,11 +3,29 @@
 import msgspec
 import pytest
 
+from corvo.bonds import Bonds, Chain, Step
 from corvo.errors import Refusal
 from corvo.lifecycle import STATE_NAMES, State
+from corvo.ops.jobs.hold import Hold
+from corvo.ops.jobs.reject import Reject
+from corvo.ops.jobs.retry import Retry
+from corvo.ops.operation import Operation
 from corvo.queries import job as module
 from corvo.queries.job import GetJob, JobRecord, job_view
-from tests.support.builders import NOW, SECOND, a_job, an_asking, enqueue, fail, fetch, job_id
+from tests.support.builders import (
+    NOW,
+    SECOND,
+    a_job,
+    ack,
+    an_asking,
+    cancel,
+    enqueue,
+    fail,
+    fetch,
+    job_id,
+    promote,
+    reclaim,
+)
 from tests.support.machine import Machine
 
 
@@ -51,6 +69,106 @@ def test_a_job_that_has_lived_shows_its_documents_moments_and_failures() -> None
             "backtrace": "line 1",
         }
     ]
+
+
+def lived(*road: Operation, **fields: object) -> dict:
+    machine = Machine()
+    machine.apply(enqueue(1, **fields))
+    for number, operation in enumerate(road, 1):
+        machine.apply(operation, at=NOW + number * SECOND)
+    return shown(GetJob(job_id(1)).read(machine.tables))
+
+
+def test_every_attempt_is_shown_with_its_worker_its_span_and_its_outcome() -> None:
+    view = lived(
+        fetch(worker="w1"),
+        fail(1, ask=1, error="boom", backtrace="line 1", delay_ms=0),
+        promote(),
+        fetch(worker="w2", claim=2),
+        ack(1, ask=2),
+    )
+
+    assert view["attempts"] == [
+        {
+            "attempt": 1,
+            "worker_id": "w1",
+            "outcome": "failed",
+            "started_at": "2026-01-01T00:00:01.000000000Z",
+            "ended_at": "2026-01-01T00:00:02.000000000Z",
+            "error": "boom",
+            "backtrace": "line 1",
+        },
+        {
+            "attempt": 2,
+            "worker_id": "w2",
+            "outcome": "completed",
+            "started_at": "2026-01-01T00:00:04.000000000Z",
+            "ended_at": "2026-01-01T00:00:05.000000000Z",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("road", "outcomes"),
+    [
+        ([], []),
+        ([fetch()], ["active"]),
+        ([fetch(), cancel(1)], ["cancelled"]),
+        ([fetch(), Hold(5, job_id(1))], ["interrupted"]),
+        ([fetch(), Hold(5, job_id(1)), Reject(6, job_id(1))], ["interrupted"]),
+        ([Hold(5, job_id(1)), Reject(6, job_id(1))], []),
+        ([fetch(lease_ms=1_000), reclaim()], ["failed"]),
+        ([fetch(), ack(1), Retry(5, job_id(1))], []),
+    ],
+)
+def test_the_newest_attempt_has_an_outcome_of_its_own(road: list, outcomes: list) -> None:
+    assert [attempt["outcome"] for attempt in lived(*road).get("attempts", [])] == outcomes
+
+
+def test_what_binds_a_job_is_shown() -> None:
+    bonds = Bonds(
+        unique_key="k",
+        idempotency_key="i",
+        expire_after_ms=60_000,
+        batch_id="b",
+        jitter_permille=250,
+        chain=Chain("chn_1", 0, (Step("mail"), Step("post", b'{"n": 2.50}')), on_exit=Step("end")),
+        schedule_id="sched_1",
+    )
+    view = lived(Hold(5, job_id(1), "why"), bonds=bonds)
+
+    assert {name: view[name] for name in ("unique_key", "idempotency_key", "batch_id", "chain_id", "chain_step")} == {
+        "unique_key": "k",
+        "idempotency_key": "i",
+        "batch_id": "b",
+        "chain_id": "chn_1",
+        "chain_step": 0,
+    }
+    assert view["chain_config"] == {
+        "steps": [{"queue": "mail", "payload": {}}, {"queue": "post", "payload": {"n": 2.5}}],
+        "on_exit": {"queue": "end", "payload": {}},
+    }
+    assert view["retry_jitter"] == 0.25
+    assert (view["schedule_id"], view["hold_reason"]) == ("sched_1", "why")
+    assert view["expire_at"] == "2026-01-01T00:01:00.000000000Z"
+    assert "cancel_requested" not in view
+
+
+def test_a_job_that_waits_for_others_names_them_and_no_moment() -> None:
+    other = job_id(2)
+    machine = Machine()
+    machine.apply(enqueue(2), enqueue(1, bonds=Bonds(waits_for=(other,))))
+
+    view = shown(GetJob(job_id(1)).read(machine.tables))
+
+    assert (view["state"], view["waiting_for"], "scheduled_at" in view) == ("scheduled", [other], False)
+    assert "retry_jitter" not in view and "chain_config" not in view
+
+
+def test_a_job_whose_worker_was_asked_to_stop_says_so() -> None:
+    view = lived(fetch(), cancel(1, grace_ms=30_000))
+
+    assert (view["state"], view["cancel_requested"]) == ("active", True)
 
 
 @pytest.mark.parametrize("state", State)

@@ -1,5 +1,8 @@
-"""Jobs in the order in which they fall due, against a plain set."""
+"""What falls due, in the order in which it does, against a plain set."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,25 +13,26 @@ from tests.support.builders import MS, NOW, SECOND, job_id
 
 
 class Filing:
-    def __init__(self) -> None:
+    def __init__(self, family: bytes = keys.DUE) -> None:
         self.kv = MemoryKV()
         self.overlay = Overlay(self.kv)
-        self.due = DueOrder(self.overlay)
+        self.family = family
+        self.due = DueOrder(self.overlay, family)
 
-    def add(self, due_at: int, job: str) -> None:
-        self.overlay.changes[keys.due(due_at, job)] = b""
-        self.due.add(due_at)
+    def add(self, due_at: int, subject: str, value: bytes = b"") -> None:
+        self.due.add(due_at, subject, value)
+        self.overlay.seal()
 
-    def remove(self, due_at: int, job: str) -> None:
-        self.overlay.changes[keys.due(due_at, job)] = None
+    def remove(self, due_at: int, subject: str) -> None:
+        self.due.remove(due_at, subject)
+        self.overlay.seal()
 
     def promote(self, now: int, limit: int) -> list[str]:
-        """All that `over` names is promoted: its caller's duty."""
+        """All that `over` names is settled: its caller's duty."""
         found = self.due.over(now, limit)
-        for key, _ in list(self.overlay.scan(keys.due_floor(0), keys.due_floor(now + 1))):
-            if keys.due_parts(key)[1] in found:
-                self.overlay.changes[key] = None
-        return found
+        for due_at, subject, _ in found:
+            self.remove(due_at, subject)
+        return [subject for _, subject, _ in found]
 
     def flush(self) -> None:
         self.kv.write(self.overlay.changes)
@@ -36,7 +40,7 @@ class Filing:
 
     def restart(self) -> None:
         self.flush()
-        self.due = DueOrder(self.overlay)
+        self.due = DueOrder(self.overlay, self.family)
 
 
 spans = st.sampled_from((-SECOND, 0, 1, MS, 300 * MS, SECOND, 3 * SECOND))
@@ -50,9 +54,9 @@ steps = st.one_of(
 )
 
 
-@given(st.lists(steps, max_size=40))
-def test_what_falls_due_is_what_a_sorted_set_says(script: list) -> None:
-    filing, now, naive, born = Filing(), NOW, set(), 0
+@given(st.sampled_from((keys.DUE, keys.ALARMS)), st.lists(steps, max_size=40))
+def test_what_falls_due_is_what_a_sorted_set_says(family: bytes, script: list) -> None:
+    filing, now, naive, born = Filing(family), NOW, set(), 0
 
     for verb, what in script:
         if verb == "add":
@@ -113,3 +117,66 @@ def test_a_job_that_falls_due_before_the_known_next_one_is_noticed() -> None:
     filing.add(NOW + 1, job_id(2))
 
     assert filing.due.look_ahead(NOW) == NOW + 1
+
+
+def test_an_alarm_comes_with_its_moment_its_subject_and_its_value() -> None:
+    filing = Filing(keys.ALARMS)
+    filing.add(NOW, "zone", b"what it is for")
+
+    assert filing.due.over(NOW, 10) == [(NOW, "zone", b"what it is for")]
+
+
+def test_the_two_families_never_see_each_other() -> None:
+    overlay = Overlay(MemoryKV())
+    jobs, alarms = DueOrder(overlay, keys.DUE), DueOrder(overlay, keys.ALARMS)
+    jobs.add(NOW, job_id(1))
+    alarms.add(NOW, "e" + job_id(1))
+
+    assert [subject for _, subject, _ in jobs.over(NOW, 10)] == [job_id(1)]
+    assert [subject for _, subject, _ in alarms.over(NOW, 10)] == ["e" + job_id(1)]
+
+
+def test_an_alarm_that_is_set_behind_the_floor_is_found() -> None:
+    filing = Filing(keys.ALARMS)
+    filing.add(NOW, "a")
+    assert filing.promote(NOW + SECOND, 10) == ["a"]
+
+    filing.add(NOW + 1, "b")
+
+    assert filing.due.look_ahead(NOW + SECOND) <= NOW + SECOND
+    assert filing.promote(NOW + SECOND, 10) == ["b"]
+
+
+def test_what_was_removed_before_it_fell_due_is_waded_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    filing = Filing()
+    filing.add(NOW + MS, "z1")
+    filing.remove(NOW + MS, "z1")
+    starts: list[bytes] = []
+    scan = Overlay.scan
+
+    def noted(overlay: Overlay, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        starts.append(start)
+        return scan(overlay, start, stop)
+
+    monkeypatch.setattr(Overlay, "scan", noted)
+
+    for second in range(3):
+        filing.due.look_ahead(NOW + second * HORIZON_NS)
+
+    assert starts == [keys.due_floor(keys.DUE, moment) for moment in (0, NOW + HORIZON_NS, NOW + 2 * HORIZON_NS)]
+    filing.add(NOW, "z2")
+    assert filing.due.look_ahead(NOW + 2 * HORIZON_NS) == NOW
+
+
+def test_what_is_put_off_is_found_again() -> None:
+    filing = Filing()
+    for number in (1, 2, 3):
+        filing.add(NOW + number, job_id(number))
+    found = filing.due.over(NOW + SECOND, 9)
+    filing.remove(*found[0][:2])
+
+    filing.due.put_off(found[1][0])
+
+    assert filing.due.look_ahead(NOW + SECOND) == NOW + 2
+    assert filing.promote(NOW + SECOND, 9) == [job_id(2), job_id(3)]
+    assert filing.due.look_ahead(NOW + SECOND) > NOW + SECOND

@@ -1,5 +1,6 @@
 """Keys: the order of the bytes is the order of what they say, and no name can forge one."""
 
+from functools import partial
 from itertools import combinations, pairwise
 
 import pytest
@@ -7,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo.job import Priority
+from corvo.limits import SHARDS_MAX
 from corvo.state import keys
 from tests.support.builders import job_id
 from tests.support.strategies import job_ids, queue_names, u32, u64, worker_ids
 
 priorities = st.sampled_from(Priority)
+free_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)  # keys that users choose
+subjects = st.builds(str.__add__, st.sampled_from("eurgz"), free_texts)
+shards = st.integers(0, SHARDS_MAX - 1)
+batch_ids = st.builds("s{:02d}_batch_{:026x}".format, shards, st.integers(0, 2**104 - 1))
 node_ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 
 # Every family of replicated state: how a key is made from its parts.
@@ -22,7 +28,20 @@ FAMILIES = {
     "active": (keys.active, (queue_names, job_ids)),
     "scheduled": (keys.scheduled, (queue_names, u64, job_ids)),
     "retrying": (keys.retrying, (queue_names, u64, job_ids)),
-    "due": (keys.due, (u64, job_ids)),
+    "due": (partial(keys.due, keys.DUE), (u64, job_ids)),
+    "alarm": (partial(keys.due, keys.ALARMS), (u64, subjects)),
+    "unique": (keys.unique, (queue_names, free_texts)),
+    "idempotent": (keys.idempotent, (queue_names, free_texts)),
+    "watcher": (keys.watcher, (job_ids, job_ids)),
+    "forwarded": (keys.forwarded, (job_ids,)),
+    "batch": (keys.batch, (batch_ids,)),
+    "batch_ask": (keys.batch_ask, (batch_ids, u64)),
+    "schedule": (keys.schedule, (queue_names,)),
+    "claims_at": (keys.claims_at, (queue_names, u64)),
+    "event": (keys.event, (u64,)),
+    "outbox": (keys.outbox, (shards, u64)),
+    "outbox_last": (keys.outbox_last, (shards,)),
+    "inbox_last": (keys.inbox_last, (shards,)),
     "queue": (keys.queue, (queue_names,)),
     "worker": (keys.worker, (worker_ids,)),
     "node": (keys.node, (node_ids,)),
@@ -42,7 +61,9 @@ def test_legal_names_never_alias(family: str, data: st.DataObject) -> None:
 
 @given(u64, job_ids, u64, job_ids)
 def test_due_keys_sort_by_moment_then_id(one_at: int, one: str, other_at: int, other: str) -> None:
-    assert (keys.due(one_at, one) < keys.due(other_at, other)) == ((one_at, one) < (other_at, other))
+    for family in (keys.DUE, keys.ALARMS):
+        first, second = keys.due(family, one_at, one), keys.due(family, other_at, other)
+        assert (first < second) == ((one_at, one) < (other_at, other))
 
 
 @given(queue_names, priorities, u64, job_ids, priorities, u64, job_ids)
@@ -89,10 +110,40 @@ def test_the_parts_of_an_active_pair_are_read_back(queue: str, job: str, ends_at
     assert keys.unpack_lease(keys.pack_lease(ends_at, claim)) == (ends_at, claim)
 
 
-@given(u64, job_ids)
-def test_the_parts_of_a_due_key_are_read_back(due_at: int, job: str) -> None:
-    assert keys.due_parts(keys.due(due_at, job)) == (due_at, job)
-    assert keys.due_floor(due_at) <= keys.due(due_at, job)
+@given(st.sampled_from((keys.DUE, keys.ALARMS)), u64, job_ids | subjects)
+def test_the_parts_of_a_due_key_are_read_back(family: bytes, due_at: int, subject: str) -> None:
+    assert keys.due_parts(family, keys.due(family, due_at, subject)) == (due_at, subject)
+    assert keys.due_floor(family, due_at) <= keys.due(family, due_at, subject)
+
+
+@given(job_ids, job_ids)
+def test_those_who_wait_for_a_job_lie_in_its_range(job: str, dependent: str) -> None:
+    prefix, key = keys.watchers(job), keys.watcher(job, dependent)
+
+    assert prefix <= key < keys.prefix_end(prefix)
+    assert keys.second_name(key) == dependent
+
+
+@given(queue_names, u64, u64)
+def test_claims_of_a_queue_sort_by_moment_and_lie_in_its_range(queue: str, one: int, other: int) -> None:
+    prefix, key = keys.claims(queue), keys.claims_at(queue, one)
+
+    assert prefix <= key < keys.prefix_end(prefix)
+    assert (key < keys.claims_at(queue, other)) == (one < other)
+    assert keys.claims_parts(key) == (queue, one)
+
+
+@given(u64, u64)
+def test_pages_of_the_journal_sort_by_number(one: int, other: int) -> None:
+    assert (keys.event(one) < keys.event(other)) == (one < other)
+    assert keys.event_number(keys.event(one)) == one
+
+
+@given(shards, u64, shards, u64)
+def test_errands_sort_by_shard_then_number(one: int, first: int, other: int, second: int) -> None:
+    assert (keys.outbox(one, first) < keys.outbox(other, second)) == ((one, first) < (other, second))
+    assert keys.outbox_number(keys.outbox(one, first)) == first
+    assert keys.outbox_last(one)[-1] == keys.inbox_last(one)[-1] == one
 
 
 @given(log_indexes)
@@ -120,7 +171,20 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.active("q", "x"),
         keys.scheduled("q", 1, "x"),
         keys.retrying("q", 1, "x"),
-        keys.due(1, "x"),
+        keys.due(keys.DUE, 1, "x"),
+        keys.due(keys.ALARMS, 1, "x"),
+        keys.unique("q", "k"),
+        keys.idempotent("q", "k"),
+        keys.watcher("x", "y"),
+        keys.forwarded("x"),
+        keys.batch("b"),
+        keys.batch_ask("b", 1),
+        keys.schedule("s"),
+        keys.claims_at("q", 1),
+        keys.event(1),
+        keys.outbox(1, 1),
+        keys.outbox_last(1),
+        keys.inbox_last(1),
         keys.queue("q"),
         keys.worker("w"),
         keys.node("node-1"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from corvo.bonds import Bonds, Chain, Step
 from corvo.errors import Corrupt, Refusal
 from corvo.job import JobError, Worker, decode_job, decode_queue
 from corvo.lifecycle import State
@@ -216,6 +217,18 @@ def test_a_cache_heavy_with_payload_is_shrunk_too(monkeypatch: pytest.MonkeyPatc
 
     for number in range(1, 21):
         machine.apply(enqueue(number, payload=b"1" * 100))
+
+    assert len(machine.tables._jobs) <= 11
+    assert machine.tables._jobs_bytes == 100 * len(machine.tables._jobs)
+
+
+def test_a_chain_counts_for_the_weight_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "JOBS_CACHED_BYTES", 1_000)
+    machine = Machine()
+    chain = Chain("chn_1", 0, (Step("mail", b"1" * 50),), on_exit=Step("mail", b"1" * 48))
+
+    for number in range(1, 21):
+        machine.apply(enqueue(number, bonds=Bonds(chain=chain)))
 
     assert len(machine.tables._jobs) <= 11
     assert machine.tables._jobs_bytes == 100 * len(machine.tables._jobs)

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from corvo.batches import Batch
 from corvo.job import Job, JobError, Queue, Worker, encode
 from corvo.state import keys
 from gateway.answers.database import ReadDb
 from gateway.mirror import trust
 from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.rows import presence_rows, to_rows
+
+Record = Job | JobError | Queue | Worker | Batch
 
 
 class Written:
@@ -32,7 +35,7 @@ class Written:
         self.writer.close()
         self.writer = self._publish()
 
-    def put(self, *records: Job | JobError | Queue | Worker, shard: int = 0, presence: Iterable[Worker] = ()) -> None:
+    def put(self, *records: Record, shard: int = 0, presence: Iterable[Worker] = ()) -> None:
         rows = to_rows(shard, [(key_of(record), encode(record)) for record in records])
         waiting = presence_rows(shard, list(presence))
         self.writer.write([Turn(shard=shard, rows=rows, presence=waiting or None)])
@@ -40,13 +43,16 @@ class Written:
     def delete(self, *job_ids: str, shard: int = 0) -> None:
         self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.job(job_id), None) for job_id in job_ids]))])
 
+    def delete_batches(self, *ids: str, shard: int = 0) -> None:
+        self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.batch(one), None) for one in ids]))])
+
     def put_cursor(self, shard: int = 0, index: int = 1, age_ms: float = 0, is_following: bool = True) -> None:
         at = time.time_ns() - int(age_ms * 1_000_000)
         cursor = Cursor(shard, index, at, at, is_following, 10)
         self.writer.write([Turn(shard=shard, rows=to_rows(shard, []), cursor=cursor)])
 
 
-def key_of(record: Job | JobError | Queue | Worker) -> bytes:
+def key_of(record: Record) -> bytes:
     match record:
         case Job():
             return keys.job(record.id)
@@ -56,6 +62,8 @@ def key_of(record: Job | JobError | Queue | Worker) -> bytes:
             return keys.queue(record.name)
         case Worker():
             return keys.worker(record.id)
+        case Batch():
+            return keys.batch(record.id)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-from corvo.job import new_queue
+import pytest
+
+from corvo.job import Controls, new_queue
 from corvo.lifecycle import State
 from corvo.moments import to_rfc3339
 from gateway.answers import queues
@@ -48,3 +50,25 @@ def test_the_oldest_pending_job_is_found_by_an_index(written):
 
     assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_created (queue=? AND state=?)" in plan
     assert "SCAN jobs" not in plan
+
+
+@pytest.mark.parametrize(
+    ("controls", "active", "status"),
+    [
+        (None, 1, "active"),
+        (Controls(is_paused=True), 1, "paused"),
+        (Controls(is_draining=True), 1, "draining"),
+        (Controls(is_draining=True), 0, "drained"),
+        (Controls(max_concurrency=5, rate=10, window_ms=60_000), 1, "active"),
+    ],
+)
+def test_what_was_decided_about_a_queue_is_shown(written, ask, controls, active, status):
+    queue = a_queue(active=active)
+    queue.controls = controls
+    written.put(queue)
+
+    [view] = ask(queues.answer)
+
+    limits = (5, 10, 60_000) if controls is not None and controls.rate else (None, None, None)
+    assert (view.status, view.paused) == (status, status == "paused")
+    assert (view.max_concurrency, view.rate_limit, view.rate_window_ms) == limits

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corvo.bonds import Bonds, Chain, Step
 from corvo.errors import Refusal
 from corvo.job import JobError, Priority
 from corvo.lifecycle import STATE_NAMES, State
@@ -102,6 +103,65 @@ def test_filters(written, find, body, found):
 
     assert ids(answer) == [job_id(number) for number in found]
     assert (answer.total, answer.total_is_exact) == (len(found), True)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"unique_key": "k"}, [1, 2]),
+        ({"unique_key": "k", "queue": "mail"}, [1]),
+        ({"batch_id": "b1"}, [2, 3]),
+        ({"batch_id": "b1", "queue": "sms"}, [2]),
+        ({"batch_id": "b1", "state": ["dead"]}, [3]),
+        ({"batch_id": "b1", "unique_key": "k"}, [2]),
+        ({"batch_id": "b1", "parent_id": "p"}, []),
+        ({"chain_id": "c1"}, [4]),
+        ({"parent_id": "p"}, [1]),
+        ({"parent_id": "none"}, []),
+    ],
+)
+def test_filters_by_what_binds_jobs_together(written, find, body, found):
+    written.put(
+        a_job(1, parent_id="p", bonds=Bonds(unique_key="k")),
+        a_job(2, queue="sms", bonds=Bonds(unique_key="k", batch_id="b1")),
+        a_job(3, state=State.DEAD, bonds=Bonds(batch_id="b1")),
+        a_job(4, bonds=Bonds(chain=Chain("c1", 2, (Step("mail"),)), hold_reason="why not")),
+        a_job(5),
+    )
+
+    answer = find(order="asc", **body)
+
+    assert ids(answer) == [job_id(number) for number in found]
+    assert (answer.total, answer.total_is_exact) == (len(found), True)
+
+
+def test_a_summary_names_what_binds_the_job(written, find):
+    chain = Chain("c1", 2, (Step("mail"),))
+    written.put(a_job(1, bonds=Bonds(unique_key="k", batch_id="b", chain=chain, hold_reason="because")), a_job(2))
+
+    plain, bound = find().jobs
+
+    assert (bound.unique_key, bound.batch_id, bound.chain_id, bound.chain_step) == ("k", "b", "c1", 2)
+    assert bound.hold_reason == "because"
+    assert b"unique_key" not in msgspec.json.encode(plain)
+
+
+def test_a_job_on_its_way_between_two_shards_is_listed_once(written, find):
+    written.put(a_job(1), a_job(2, queue="old"), a_job(3), JobError(job_id(2), 1, 1, "boom", "", NOW))
+    written.put(a_job(2, queue="new"), JobError(job_id(2), 1, 1, "boom", "", NOW), shard=1)
+
+    assert ids(find(order="asc")) == [job_id(1), job_id(2), job_id(3)]
+    assert [job.queue for job in find(queue="old").jobs] == ["old"]
+    assert [job.queue for job in find(queue="new").jobs] == ["new"]
+    for limit in (1, 2, 3):
+        pages, cursor = [], None
+        while True:
+            answer = find(order="asc", limit=limit, cursor=cursor)
+            pages += ids(answer)
+            cursor = answer.cursor
+            if cursor is None:
+                break
+        assert pages == [job_id(1), job_id(2), job_id(3)]
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
@@ -242,6 +302,9 @@ def test_pages_hold_every_lasting_job_once_while_others_come_and_go(written, rea
         ({"state": ["dead", "active"]}, "idx_jobs_state_created"),
         ({"queue": "mail", "state": ["dead"], "created_after": "2026-01-01T00:00:00Z"}, "idx_jobs_queue_state_created"),
         ({"job_id_prefix": job_id(1)}, "sqlite_autoindex_jobs_1"),
+        ({"batch_id": "b", "queue": "mail"}, "idx_jobs_batch"),
+        ({"chain_id": "c", "state": ["dead"]}, "idx_jobs_chain"),
+        ({"parent_id": "p"}, "idx_jobs_parent"),
     ],
 )
 def test_a_page_is_read_along_its_index(written, body, index):
@@ -251,6 +314,7 @@ def test_a_page_is_read_along_its_index(written, body, index):
 
     rows = written.writer._connection.execute(f"EXPLAIN QUERY PLAN {page.sql}", page.parameters).fetchall()
 
+    assert page.sql.count(f"INDEXED BY {index}") == len(branches)
     plan = [row[3] for row in rows]
     assert sum(f"INDEX {index}" in step for step in plan) >= len(branches), plan
     assert not [step for step in plan if step.startswith("SCAN jobs") and "INDEX" not in step], plan

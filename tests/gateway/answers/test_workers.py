@@ -18,6 +18,15 @@ def test_a_worker_known_to_several_shards_is_one_worker(written, ask):
     assert not worker.is_waiting
 
 
+def test_pool_size_and_version_are_the_newest_that_were_said(written, ask):
+    written.put(Worker("w1", "", [], NOW, NOW + 10, 8, "1.1"), shard=0)
+    written.put(Worker("w1", "", [], NOW, NOW + 20, 0, "1.2"), shard=1)
+
+    (worker,) = ask(workers.answer)
+
+    assert (worker.pool_size, worker.version) == (8, "1.2")
+
+
 def test_the_newest_worker_comes_first(written, ask):
     written.put(
         Worker("w1", "", [], NOW + 1, NOW + 9),

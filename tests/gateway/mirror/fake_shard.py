@@ -23,7 +23,9 @@ from corvo.state.tables import Tables
 from corvo.wire import Reply, decode_ask, decode_calls, encode_replies, reply_to
 from tests.support.builders import NOW
 
-FAMILIES = (keys.JOB_ERRORS, keys.JOBS, keys.QUEUES, keys.WORKERS)  # in the order of their bytes
+FAMILIES = tuple(
+    sorted((keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES))
+)  # in the order of their bytes
 
 
 class Parked(msgspec.Struct):
@@ -63,17 +65,20 @@ class FakeShard:
         self._wake()
         return results
 
-    def delete(self, *gone: bytes) -> None:
-        """Retention, which no operation does yet."""
+    def put(self, records: dict[bytes, bytes | None]) -> None:
+        """An entry that changes these records and nothing else; None deletes."""
         with self._lock:
             index = self.tables.applied.index + 1
             self.tables.begin(index, 1, self.now)
-            for key in gone:
-                self.tables.put(key, None)
+            for key, value in records.items():
+                self.tables.put(key, value)
             self.tables.seal()
             self._store(index)
             self.tables = Tables(self.kv)
         self._wake()
+
+    def delete(self, *gone: bytes) -> None:
+        self.put(dict.fromkeys(gone))
 
     def _store(self, index: int) -> None:
         writes = self.tables.take_writes()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from corvo.job import encode
+from corvo.job import Priority, encode
 from corvo.state import keys
+from corvo.state.schedules import CatchUp, Schedule, Terms
 from gateway.mirror import rows, trust
 from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.follow import Follower, Pace
@@ -25,6 +26,8 @@ COLUMNS = {
     "job_errors": rows.JOB_ERROR_COLUMNS,
     "queues": rows.QUEUE_COLUMNS,
     "workers": rows.WORKER_COLUMNS,
+    "batches": rows.BATCH_COLUMNS,
+    "schedules": rows.SCHEDULE_COLUMNS,
 }
 
 
@@ -79,7 +82,14 @@ def eventually(is_so: Callable[[], Any], what: str = "", within_s: float = 8.0) 
 def expected(shards: Sequence[FakeShard]) -> dict[str, list[Any]]:
     """The rows that the shards' records call for, by a way that knows nothing of batches and scans."""
     made = [to_rows(number, shard.records().items()) for number, shard in enumerate(shards)]
+    for one in made:
+        one.jobs.put = whole_rows(one)
     return {name: sorted(row for rows in made for row in getattr(rows, name).put) for name in COLUMNS}
+
+
+def whole_rows(made: rows.Rows) -> list[rows.Row]:
+    """Jobs with and without bonds, as SQLite stores them."""
+    return [row + (None,) * len(rows.BOND_COLUMNS) for row in made.jobs.put] + made.bonded_jobs.put
 
 
 def actual(path: Path) -> dict[str, list[Any]]:
@@ -131,3 +141,17 @@ def publish(path: Path, boot_id: str = BOOT) -> MirrorDb:
     building = trust.begin_rebuild(path, boot_id, SHARDS, NOW)
     building.write([a_turn(1, 2)])
     return trust.publish(building, path)
+
+
+def a_schedule(**fields: Any) -> Schedule:
+    terms = Terms("mail", "* * * * *", "Europe/Rome", b"{}", Priority.HIGH, 3, b'{"t":"x"}', "k", 0, CatchUp.LAST, 10)
+    defaults: dict[str, Any] = {
+        "id": "sch",
+        "name": "nightly",
+        "terms": terms,
+        "created_at": NOW,
+        "updated_at": NOW + 1,
+        "settled_to": NOW,
+        "next_at": NOW + 60,
+    }
+    return Schedule(**(defaults | fields))

@@ -1,13 +1,16 @@
 import sqlite3
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from corvo.bonds import Bonds
+from corvo.job import JobError, encode
 from corvo.state import keys
 from gateway.mirror import trust
 from gateway.mirror.database import MirrorDb, Turn
 from gateway.mirror.rows import to_rows, to_stretch
-from tests.support.builders import job_id
+from tests.support.builders import NOW, a_job, job_id
 
 from .mirrors import a_turn, publish, read
 
@@ -36,6 +39,68 @@ def test_a_shard_deletes_only_rows_of_its_own(path):
     database.write([Turn(shard=1, rows=to_rows(1, [(keys.job(job_id(1)), None)]), stretch=to_stretch(b"", b""))])
 
     assert read(path, "SELECT count(*) FROM jobs") == [(2,)]
+    database.close()
+
+
+# A job moves from shard 0 to shard 1. Each shard tells its own part in order, and each is followed at its own pace.
+
+JOB, ERROR = keys.job(job_id(7)), keys.job_error(job_id(7), 1)
+FAILURE = encode(JobError(job_id(7), 1, 1, "boom", "", NOW))
+
+
+def at(shard, queue, bonds=None):
+    job = encode(a_job(7, queue=queue, bonds=bonds))
+    return Turn(shard=shard, rows=to_rows(shard, [(JOB, job), (ERROR, FAILURE)]))
+
+
+def left(shard):
+    return Turn(shard=shard, rows=to_rows(shard, [(JOB, None), (ERROR, None)]))
+
+
+def not_in_the_scan(shard):
+    return Turn(shard=shard, rows=to_rows(shard, []), stretch=to_stretch(b"", b""))
+
+
+def interleavings(first, second):
+    """Every order in which the turns of two shards can come."""
+    for order in sorted(set(permutations([0] * len(first) + [1] * len(second)))):
+        turns = (iter(first), iter(second))
+        yield [next(turns[shard]) for shard in order]
+
+
+MOVES = {
+    "there": ([at(0, "old"), left(0)], [at(1, "new")], [(1, "new")]),
+    "there, with bonds": ([at(0, "old", Bonds(unique_key="k")), left(0)], [at(1, "new", Bonds())], [(1, "new")]),
+    "there, and the scan of the old shard": ([at(0, "old"), not_in_the_scan(0)], [at(1, "new")], [(1, "new")]),
+    "there, and the scan of the new shard": ([at(0, "old"), left(0)], [not_in_the_scan(1), at(1, "new")], [(1, "new")]),
+    "there and back": ([at(0, "old"), left(0), at(0, "back")], [at(1, "new"), left(1)], [(0, "back")]),
+    "there, and then deleted": ([at(0, "old"), left(0)], [at(1, "new"), left(1)], []),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_job_that_moves_stands_where_it_is_whatever_order_the_news_comes_in(tmp_path, move):
+    first, second, stands = MOVES[move]
+    for number, turns in enumerate(interleavings(first, second)):
+        path = tmp_path / f"{number}.db"
+        database = publish(path)
+
+        for turn in turns:
+            database.write([turn])
+
+        of_job = f"= '{job_id(7)}'"
+        assert read(path, f"SELECT shard, queue FROM jobs WHERE id {of_job}") == stands
+        assert read(path, f"SELECT shard FROM job_errors WHERE job_id {of_job}") == [(shard,) for shard, _ in stands]
+        database.close()
+
+
+def test_a_job_without_bonds_leaves_nothing_of_those_that_stood_there_before(path):
+    database = publish(path)
+    database.write([at(0, "mail", Bonds(unique_key="k", batch_id="b"))])
+
+    database.write([at(0, "mail")])
+
+    assert read(path, f"SELECT unique_key, batch_id FROM jobs WHERE id = '{job_id(7)}'") == [(None, None)]
     database.close()
 
 

@@ -3,14 +3,16 @@ import time
 
 import pytest
 
-from corvo.job import Worker
+from corvo.batches import Batch
+from corvo.bonds import Bonds
+from corvo.job import Worker, encode
 from corvo.moments import parse_rfc3339
 from corvo.state import keys
 from gateway.mirror import trust
-from tests.support.builders import NOW, SECOND, ack, enqueue, fail, fetch, job_id, promote
+from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 
 from .fake_shard import FakeShard
-from .mirrors import Mirror, actual, eventually, generation_of, is_equal, read
+from .mirrors import COLUMNS, Mirror, a_schedule, actual, eventually, generation_of, is_equal, read
 
 
 @pytest.fixture
@@ -38,6 +40,20 @@ def work(shard, first, count=20):
     shard.apply(ack(*[job.job_id for job in done], ask=first, token=1, result=b'{"ok":true}'))
     shard.apply(fail(*[job.job_id for job in failed], ask=first, token=1, error="boom"))
     shard.apply(promote(), at=shard.now + 60 * SECOND)
+
+
+def furnish(shard):
+    """A record of every family, the rarer ones included."""
+    work(shard, 1)
+    number = int(shard.name[1:])
+    batch, schedule = Batch(f"batch-{number}", NOW, total=3), a_schedule(id=f"sch-{number}", name=f"n{number}")
+    shard.put(
+        {
+            keys.job(job_id(90 + number)): encode(a_job(90 + number, bonds=Bonds(batch_id=batch.id))),
+            keys.batch(batch.id): encode(batch),
+            keys.schedule(schedule.id): encode(schedule),
+        }
+    )
 
 
 def caught_up(path, shards):
@@ -82,6 +98,39 @@ def test_deleted_records_leave_the_database(tmp_path, path, shards):
 
         caught_up(path, shards)
     assert len(actual(path)["jobs"]) == 13
+
+
+@pytest.mark.parametrize("is_scanned", [False, True], ids=["by its feed", "by a scan"])
+def test_whatever_family_a_record_is_of_its_row_goes_with_it(tmp_path, path, shards, is_scanned):
+    for shard in shards:
+        furnish(shard)
+    with Mirror(tmp_path, shards, records_max=7):
+        caught_up(path, shards)
+    assert all(actual(path)[name] for name in COLUMNS)
+
+    shards[0].delete(*shards[0].records())
+    if is_scanned:
+        shards[0].forget_feed()
+
+    with Mirror(tmp_path, shards, records_max=7):
+        caught_up(path, shards)
+    assert all({row[COLUMNS[name].index("shard")] for row in rows} == {1} for name, rows in actual(path).items())
+
+
+@pytest.mark.parametrize("is_seen_there_first", [False, True])
+def test_a_job_that_moves_to_another_shard_keeps_one_row(tmp_path, path, shards, is_seen_there_first):
+    key, job = keys.job(job_id(1)), a_job(1)
+    shards[0].put({key: encode(job)})
+    with Mirror(tmp_path, shards):
+        caught_up(path, shards)
+        moved = a_job(1, queue="elsewhere")
+        steps = [lambda: shards[0].delete(key), lambda: shards[1].put({key: encode(moved)})]
+
+        for step in reversed(steps) if is_seen_there_first else steps:
+            step()
+            caught_up(path, shards)
+
+    assert read(path, "SELECT id, shard, queue FROM jobs") == [(job_id(1), 1, "elsewhere")]
 
 
 def test_lost_answers_are_asked_for_again(tmp_path, path, shards):

@@ -1,10 +1,16 @@
-from corvo.job import JobError, Priority, Worker, encode, new_queue
+import json
+
+from corvo.batches import Batch
+from corvo.bonds import Bonds, Chain, Outcome, Step
+from corvo.job import Controls, JobError, Priority, Worker, encode, new_queue
 from corvo.lifecycle import State
-from corvo.moments import to_rfc3339
+from corvo.moments import LATEST_NS, to_rfc3339
 from corvo.state import keys
 from gateway.mirror import rows
 from gateway.mirror.rows import to_rows, to_stretch
 from tests.support.builders import NOW, a_job, job_id
+
+from .mirrors import a_schedule
 
 
 def named(columns, row):
@@ -24,7 +30,7 @@ def test_a_job_becomes_a_row_with_names_and_text_moments():
         tags=b'{"t":"x"}',
     )
 
-    row = named(rows.JOB_COLUMNS, rows.job_row(3, job))
+    row = named(rows.PLAIN_JOB_COLUMNS, rows.job_row(3, job))
 
     assert row == {
         "id": job_id(1),
@@ -55,9 +61,115 @@ def test_a_job_becomes_a_row_with_names_and_text_moments():
 
 
 def test_a_lease_that_is_over_is_not_shown():
-    row = named(rows.JOB_COLUMNS, rows.job_row(0, a_job(state=State.COMPLETED, lease_expires_at=NOW)))
+    row = named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, a_job(state=State.COMPLETED, lease_expires_at=NOW)))
 
     assert row["lease_expires_at"] is None
+
+
+def test_a_job_with_bonds_shows_them_in_columns_of_their_own():
+    chain = Chain("c1", 1, (Step("a"), Step("b", b'{"x": 1.50}')), on_failure=Step("f", b"[1]"))
+    bonds = Bonds(unique_key="k", batch_id="b1", chain=chain, expire_at=NOW + 1, hold_reason="look at it")
+
+    made = to_rows(0, [(keys.job(job_id(1)), encode(a_job(1, bonds=bonds)))])
+
+    assert made.jobs.put == []
+    (whole,) = made.bonded_jobs.put
+    row = named(rows.JOB_COLUMNS, whole)
+    assert (row["id"], row["unique_key"], row["batch_id"], row["hold_reason"]) == (job_id(1), "k", "b1", "look at it")
+    assert (row["chain_id"], row["chain_step"], row["expire_at"]) == ("c1", 1, to_rfc3339(NOW + 1))
+    assert json.loads(row["chain_config"]) == {
+        "steps": [{"queue": "a", "payload": {}}, {"queue": "b", "payload": {"x": 1.5}}],
+        "on_failure": {"queue": "f", "payload": [1]},
+        "on_exit": None,
+    }
+    assert '{"x": 1.50}' in row["chain_config"]  # byte for byte as it was sent
+
+
+def test_bonds_that_say_nothing_are_null():
+    assert rows.bond_values(Bonds()) == (None,) * len(rows.BOND_COLUMNS)
+
+
+def test_a_job_that_waits_for_others_has_no_date():
+    waiting = a_job(state=State.SCHEDULED, due_at=LATEST_NS, bonds=Bonds(waits_for=(job_id(2),)))
+    dated = a_job(state=State.SCHEDULED, due_at=NOW)
+
+    assert named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, waiting))["scheduled_at"] is None
+    assert named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, dated))["scheduled_at"] == to_rfc3339(NOW)
+
+
+def test_what_was_decided_about_a_queue_stands_in_its_row():
+    decided, undecided = new_queue("mail", NOW), new_queue("sms", NOW)
+    decided.controls = Controls(True, True, 5, 10, 1_000, (0, -1, 60_000))
+
+    row, plain = (named(rows.QUEUE_COLUMNS, rows.queue_row(1, queue)) for queue in (decided, undecided))
+
+    columns = rows.QUEUE_COLUMNS[rows.QUEUE_COLUMNS.index("paused") :]
+    assert [row[name] for name in columns] == [1, 1, 5, 10, 1_000, 0, None, 60_000]
+    assert [plain[name] for name in columns] == [0, 0, None, None, None, None, None, None]
+    undecided.controls = Controls()
+    assert rows.queue_row(1, undecided) == tuple(plain.values())
+
+
+def test_a_batch_becomes_a_row_with_every_outcome():
+    batch = Batch("b1", NOW, on_success=Step("done", b'{"a":1}'), description="night", is_sealed=True, total=12)
+    batch.ended = [5 - outcome for outcome in Outcome]
+
+    row = named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))
+
+    assert row == {
+        "id": "b1",
+        "shard": 2,
+        "state": "sealed",
+        "description": "night",
+        "total": 12,
+        "pending": -2,
+        "succeeded": 5,
+        "failed": 9,
+        "dead": 4,
+        "cancelled": 3,
+        "deleted": 2,
+        "on_complete": None,
+        "on_success": '{"queue":"done","payload":{"a":1}}',
+        "on_failure": None,
+        "created_at": to_rfc3339(NOW),
+        "finished_at": None,
+    }
+    batch.is_sealed = False
+    assert named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))["state"] == "open"
+    batch.is_sealed, batch.finished_at = True, NOW + 1
+    assert named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))["state"] == "completed"
+
+
+def test_a_schedule_becomes_a_row():
+    row = named(rows.SCHEDULE_COLUMNS, rows.schedule_row(1, a_schedule(last_slot=NOW + 2, fired=7)))
+
+    assert row == {
+        "id": "sch",
+        "shard": 1,
+        "name": "nightly",
+        "queue": "mail",
+        "cron": "* * * * *",
+        "timezone": "Europe/Rome",
+        "payload": "{}",
+        "unique_key": "k",
+        "max_retries": 3,
+        "last_run": to_rfc3339(NOW + 2),
+        "next_run": to_rfc3339(NOW + 60),
+        "created_at": to_rfc3339(NOW),
+        "updated_at": to_rfc3339(NOW + 1),
+        "paused": 0,
+        "priority": 1,
+        "tags": '{"t":"x"}',
+        "catch_up": "last",
+        "catch_up_max": 10,
+        "fired": 7,
+    }
+
+
+def test_a_paused_schedule_has_no_next_run():
+    row = named(rows.SCHEDULE_COLUMNS, rows.schedule_row(1, a_schedule(is_paused=True)))
+
+    assert (row["paused"], row["next_run"], row["last_run"]) == (1, None, None)
 
 
 def test_a_queue_becomes_a_row_with_each_count_under_its_name():
@@ -94,22 +206,28 @@ def test_of_several_records_with_one_key_the_last_counts():
 
 
 def test_every_family_finds_its_table_and_others_are_passed_over():
-    error = JobError(job_id(1), 7, 2, "boom", "", NOW)
-    worker = Worker("w1", "host", ["mail", "sms"], NOW, NOW + 1)
+    error = JobError(job_id(1), 7, 2, "boom", "", NOW, "w1", NOW - 1)
+    worker = Worker("w1", "host", ["mail", "sms"], NOW, NOW + 1, 8, "1.2")
     records = [
         (keys.job_error(job_id(1), 7), encode(error)),
         (keys.queue("mail"), encode(new_queue("mail", NOW))),
         (keys.worker("w1"), encode(worker)),
+        (keys.batch("b1"), encode(Batch("b1", NOW))),
+        (keys.schedule("sch"), encode(a_schedule())),
         (keys.active("mail", job_id(1)), b"whatever"),
-        (keys.due(NOW, job_id(1)), b""),
+        (keys.due(keys.DUE, NOW, job_id(1)), b""),
+        (keys.forwarded(job_id(1)), b"\x01"),
+        (keys.unique("mail", "j|"), b"whatever"),
     ]
 
     made = to_rows(2, records)
 
-    assert made.job_errors.put == [(job_id(1), 7, 2, 2, "boom", None, to_rfc3339(NOW))]
-    assert len(made.queues.put) == 1
-    assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', to_rfc3339(NOW + 1), to_rfc3339(NOW))]
-    assert made.count == 3
+    failed_at, started_at = to_rfc3339(NOW), to_rfc3339(NOW - 1)
+    assert made.job_errors.put == [(job_id(1), 7, 2, 2, "boom", None, failed_at, "w1", started_at)]
+    assert len(made.queues.put) == len(made.batches.put) == len(made.schedules.put) == 1
+    seen_at, begun_at = to_rfc3339(NOW + 1), to_rfc3339(NOW)
+    assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
+    assert made.count == 5
 
 
 def test_deleted_records_are_named_by_their_keys():
@@ -119,12 +237,19 @@ def test_deleted_records_are_named_by_their_keys():
             (keys.job_error(job_id(1), 258), None),
             (keys.queue("mail"), None),
             (keys.worker("w1"), None),
+            (keys.job(job_id(1)), None),
+            (keys.batch("b1"), None),
+            (keys.schedule("sch"), None),
         ],
     )
 
     assert made.job_errors.gone == [(job_id(1), 258, 1)]
     assert made.queues.gone == [("mail", 1)]
     assert made.workers.gone == [("w1", 1)]
+    assert made.jobs.gone == [(job_id(1), 1)]
+    assert made.batches.gone == [("b1", 1)]
+    assert made.schedules.gone == [("sch", 1)]
+    assert made.count == 6
 
 
 def test_a_scan_in_one_piece_covers_everything():
@@ -132,7 +257,7 @@ def test_a_scan_in_one_piece_covers_everything():
 
     assert stretch.jobs == ("", "\U0010ffff")
     assert stretch.job_errors == ("", 0, "\U0010ffff", 0)
-    assert stretch.queues == stretch.workers == stretch.jobs
+    assert stretch.queues == stretch.workers == stretch.batches == stretch.schedules == stretch.jobs
 
 
 def test_the_pieces_of_a_scan_cover_each_key_once():
@@ -153,3 +278,5 @@ def test_a_piece_that_ends_inside_a_family_bounds_that_family_only():
     assert stretch.jobs == ("a\0", "\U0010ffff")
     assert stretch.queues == ("", "m")
     assert stretch.workers is None
+    assert stretch.batches is None
+    assert stretch.schedules is None

@@ -35,7 +35,7 @@ def test_seeded_rows_are_there():
 
 
 def test_the_version_is_the_fingerprint_of_the_statements():
-    assert SCHEMA_VERSION.startswith("1-")
+    assert SCHEMA_VERSION.startswith("2-")
     assert create_statements() == create_statements()
 
 
@@ -47,6 +47,6 @@ def test_a_job_s_failures_are_unique_by_claim():
     try:
         database.execute(insert)
     except sqlite3.IntegrityError as error:
-        assert "job_errors.job_id, job_errors.claim" in str(error)
+        assert "job_errors.job_id, job_errors.claim, job_errors.shard" in str(error)
     else:
         raise AssertionError("two failures of one claim")

@@ -3,15 +3,20 @@
 import msgspec
 import pytest
 
+from corvo.batches import BatchSpec
+from corvo.birth import Existing
+from corvo.bonds import Bonds, Step
 from corvo.errors import Refusal
 from corvo.job import Priority
 from corvo.json_edge import decode_body
 from corvo.lifecycle import State
 from corvo.limits import DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
 from corvo.moments import to_rfc3339
+from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody
 from corvo.ops.jobs import enqueue as module
-from corvo.ops.jobs.enqueue import EnqueueBatchBody, EnqueueBody
-from corvo.ops.operation import Plan
+from corvo.ops.jobs.enqueue import Enqueue, EnqueueBatchBody, EnqueueBody
+from corvo.ops.jobs.known import FindUnknown
+from corvo.ops.operation import Answer, Plan
 from corvo.retry import Backoff
 from corvo.sharding import shard_of_queue
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fetch, job_id, new_job
@@ -246,3 +251,79 @@ def test_a_batch_holds_one_to_a_thousand_jobs(count: int) -> None:
         decode_body(msgspec.json.Decoder(EnqueueBatchBody), body)
 
     assert refused.value.field == "jobs"
+
+
+@pytest.mark.parametrize("key", ["unique_key", "idempotency_key"])
+def test_a_key_that_another_job_holds_leads_to_that_job(key: str) -> None:
+    machine = Machine()
+
+    made = machine.one(enqueue(1, 2, bonds=Bonds(**{key: "k"})))
+
+    assert made == [State.PENDING, Existing(job_id(1))]
+    assert [job.id for job in machine.jobs()] == [job_id(1)]
+    machine.check()
+
+
+def test_a_duplicate_is_answered_200_with_the_first_job() -> None:
+    answer = plan_one(b'{"queue": "mail", "unique_key": "k"}').conclude([[Existing(job_id(7))]])
+
+    assert isinstance(answer, Answer)
+    assert answer.status == 200
+    assert msgspec.to_builtins(answer.body) == {"job_id": job_id(7), "status": "duplicate", "unique_existing": True}
+
+
+def test_a_job_that_waits_for_others_takes_a_round_to_see_that_they_exist() -> None:
+    others = [job_id(1, shard=2), job_id(2, shard=0), job_id(3, shard=2)]
+    plan = plan_one(msgspec.json.encode({"queue": "mail", "depends_on": [*others, others[0]]}))
+    assert plan.calls == [(2, FindUnknown([others[0], others[2]])), (0, FindUnknown([others[1]]))]
+
+    making = plan.conclude([[], []])
+
+    assert isinstance(making, Plan)
+    [(_, operation)] = making.calls
+    assert isinstance(operation, Enqueue)
+    assert operation.jobs[0].bonds == Bonds(waits_for=tuple(others))
+    with pytest.raises(Refusal) as refused:
+        plan.conclude([[others[2]], []])
+    assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", "depends_on")
+    assert others[2] in refused.value.message
+
+
+def test_a_job_of_a_batch_goes_to_the_batch() -> None:
+    batch = "s02_batch_" + "1" * 26
+
+    plan = plan_one(b'{"queue": "mail", "batch_id": "%b"}' % batch.encode())
+
+    [(shard, operation)] = plan.calls
+    assert isinstance(operation, AddToBatch)
+    assert (shard, operation.batch_id, operation.create, operation.seal) == (2, batch, None, False)
+    assert operation.jobs[0].id.startswith(f"s{shard_of_queue('mail', 4):02d}_job_")
+
+
+def test_a_new_batch_is_made_and_sealed_with_all_its_jobs() -> None:
+    jobs = [EnqueueBody(queue) for queue in ("a", "b", "c")]
+
+    plan = PLAN["enqueue_batch"](an_asking(), EnqueueBatchBody(jobs, BatchBody(callback_queue="done")))
+
+    [(shard, operation)] = plan.calls
+    assert shard == shard_of_queue("a", 4)
+    assert operation.batch_id.startswith(f"s{shard:02d}_batch_")
+    assert (operation.create, operation.seal) == (BatchSpec(Step("done")), True)
+    assert [new.queue for new in operation.jobs] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "pending"),
+        ({"scheduled_at": "2026-01-01T00:00:01Z"}, "scheduled"),
+        ({"scheduled_at": "2026-01-01T00:00:00Z"}, "pending"),
+    ],
+)
+def test_the_answer_for_a_job_of_a_batch_says_how_it_is_born(fields: dict, status: str) -> None:
+    body = {"queue": "mail", "batch_id": f"s{shard_of_queue('mail', 4):02d}_batch_" + "1" * 26, **fields}
+
+    answer = plan_one(msgspec.json.encode(body)).conclude([{}])
+
+    assert isinstance(answer, Answer)
+    assert (answer.status, answer.body.status) == (201, status)

@@ -3,10 +3,11 @@
 import msgspec
 import pytest
 
+from corvo.bonds import Bonds
 from corvo.errors import Refusal, Refused
 from corvo.json_edge import decode_body
 from corvo.lifecycle import State
-from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX
+from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, ERRORS_KEPT_PER_JOB
 from corvo.ops.jobs import fail as module
 from corvo.ops.jobs.fail import FailBatchBody, FailBatchItem, FailBody, Failure
 from corvo.retry import Backoff
@@ -223,3 +224,107 @@ def test_a_bad_body_is_refused_with_its_field(body: dict, field: str) -> None:
         decode_body(msgspec.json.Decoder(FailBody), msgspec.json.encode(body))
 
     assert refused.value.field == field
+
+
+def test_a_failure_that_is_not_worth_a_retry_is_the_last() -> None:
+    machine = with_active_job(max_retries=5)
+
+    assert machine.one(fail(1, ask=7, is_final=True)) == [Failure(State.DEAD, 0, 0)]
+    assert machine.one(fail(1, ask=7, is_final=True)) == [Failure(State.DEAD, 0, 0)], "asked again, answered alike"
+
+    machine.check()
+
+
+def test_a_worker_may_choose_when_to_try_again() -> None:
+    machine = with_active_job(max_retries=3, backoff=Backoff.FIXED, base_delay_ms=700)
+
+    assert machine.one(fail(1, delay_ms=90_000)) == [Failure(State.RETRYING, 2, NOW + 90 * SECOND)]
+    assert machine.one(promote(), at=NOW + 90 * SECOND - 1) == 0
+    assert machine.one(promote(), at=NOW + 90 * SECOND) == 1
+
+
+def test_a_snooze_that_is_repeated_gets_its_answer_also_when_the_job_has_gone_on() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, max_retries=2), fetch())
+    first = machine.one(fail(1, ask=7, snooze_ms=0))
+    machine.one(promote())
+
+    with nothing_changes(machine):
+        assert machine.one(fail(1, ask=7, snooze_ms=0)) == first
+    machine.one(fetch(claim=2))
+    with nothing_changes(machine):
+        assert machine.one(fail(1, ask=7, snooze_ms=0)) == first
+
+
+def test_a_job_that_is_snoozed_between_its_failures_keeps_no_more_errors_than_any_other() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, max_retries=1_000, backoff=Backoff.NONE))
+    for claim in range(1, 4 * ERRORS_KEPT_PER_JOB):
+        snooze_ms = None if claim % 2 else 0
+        machine.apply(fetch(claim=claim), fail(1, ask=claim, token=claim, snooze_ms=snooze_ms), promote())
+
+    assert 0 < len(machine.tables.errors(job_id(1))) <= ERRORS_KEPT_PER_JOB
+
+
+def test_a_snoozed_job_comes_back_with_all_its_attempts() -> None:
+    machine = with_active_job(max_retries=1)
+
+    assert machine.one(fail(1, ask=7, token=1, snooze_ms=5_000)) == [Failure(State.SCHEDULED, 1, NOW + 5 * SECOND)]
+    assert machine.one(fail(1, ask=7, token=1, snooze_ms=5_000)) == [Failure(State.SCHEDULED, 1, NOW + 5 * SECOND)]
+
+    assert machine.tables.errors(job_id(1)) == [] and machine.queue().failed == 0, "nothing has failed"
+    machine.apply(promote(), at=NOW + 5 * SECOND)
+    [claimed] = machine.one(fetch(claim=2))
+    assert (claimed.attempt, claimed.lease_token) == (1, 2), "the same attempt under a new lease"
+    machine.check()
+
+
+def test_jitter_shortens_the_delay_by_the_same_part_on_every_replica() -> None:
+    dues = set()
+    for number in range(1, 30):
+        machine = Machine()
+        machine.apply(
+            enqueue(number, bonds=Bonds(jitter_permille=500), backoff=Backoff.FIXED, base_delay_ms=10_000), fetch()
+        )
+        [failure] = machine.one(fail(number))
+        assert NOW + 5 * SECOND < failure.next_attempt_at <= NOW + 10 * SECOND
+        machine.restart()
+        assert machine.job(number).due_at == failure.next_attempt_at
+        dues.add(failure.next_attempt_at)
+    assert len(dues) > 20, "jobs that fail together do not come back together"
+
+
+def test_a_failed_attempt_says_whose_it_was_and_when_it_began() -> None:
+    machine = with_active_job()
+
+    machine.apply(fail(1, error="boom"), at=NOW + SECOND)
+
+    [error] = machine.tables.errors(job_id(1))
+    assert (error.worker_id, error.started_at, error.created_at) == ("w1", NOW, NOW + SECOND)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (FailBody(retry=False), {"is_final": True}),
+        (FailBody(retry_after="90s"), {"delay_ms": 90_000}),
+        (FailBody(retry_after_ms=0), {"delay_ms": 0}),
+        (FailBody(snooze="1m"), {"snooze_ms": 60_000}),
+        (FailBody(snooze_ms=5), {"snooze_ms": 5}),
+        (FailBody(), {}),
+    ],
+)
+def test_the_worker_s_wishes_reach_the_machine(body: FailBody, expected: dict[str, object]) -> None:
+    assert module.fail_item(job_id(1), body) == module.FailItem(job_id(1), **expected)
+
+
+@pytest.mark.parametrize("body", [FailBody(snooze="1s", retry=False), FailBody(snooze="1s", retry_after="1s")])
+def test_a_snooze_is_no_failure_and_takes_no_wishes_for_one(body: FailBody) -> None:
+    with pytest.raises(Refusal, match="snooze: a snoozed job has not failed"):
+        module.fail_item(job_id(1), body)
+
+
+@pytest.mark.parametrize("field", ["retry_after", "snooze"])
+def test_a_span_that_is_none_is_refused_by_name(field: str) -> None:
+    with pytest.raises(Refusal, match=f"^{field}: "):
+        module.fail_item(job_id(1), FailBody(**{field: "soon"}))

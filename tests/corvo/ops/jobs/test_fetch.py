@@ -1,5 +1,8 @@
 """Fetch: pending jobs are claimed under a lease, in order, by one worker at a time."""
 
+from collections import Counter
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -7,8 +10,9 @@ from corvo.errors import Refusal
 from corvo.job import Priority
 from corvo.json_edge import decode_body
 from corvo.lifecycle import State
-from corvo.limits import POLL_MS_MAX
+from corvo.limits import POLL_MS_MAX, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import (
+    WORKER_ALARM,
     WORKER_SEEN_EVERY_NS,
     Claimed,
     FetchBatchBody,
@@ -16,6 +20,11 @@ from corvo.ops.jobs.fetch import (
     fetched_job,
     new_fetch,
 )
+from corvo.ops.operation import Operation
+from corvo.ops.queues.pause_queue import PauseQueue
+from corvo.ops.queues.set_concurrency import SetConcurrency
+from corvo.ops.queues.set_throttle import SetThrottle
+from corvo.ops.upkeep.ring import Ring
 from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, new_job, promote, reclaim
 from tests.support.machine import Machine, nothing_changes
 
@@ -263,3 +272,166 @@ def test_an_answer_is_bounded_in_bytes_and_the_rest_stays_pending(monkeypatch: p
 
     assert claimed(machine, count=5, claim=1) == [job_id(1), job_id(2)]
     assert claimed(machine, count=5, claim=2) == [job_id(3), job_id(4)]
+
+
+# Weighted queues
+
+
+def shares(machine: Machine, queues: list[str], weights: list[int], fetches: int, **fields: Any) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for number in range(fetches):
+        for claim in machine.one(fetch(*queues, claim=(number + 1) << 20, weights=weights, **fields)):
+            found[claim.queue] += 1
+    return found
+
+
+def fill(machine: Machine, *queues: str, jobs: int = 400) -> None:
+    for place, queue in enumerate(queues):
+        machine.apply(enqueue(*range(place * jobs + 1, (place + 1) * jobs + 1), queue=queue))
+
+
+def test_weighted_queues_are_served_by_their_weights() -> None:
+    machine = Machine()
+    fill(machine, "a", "b", jobs=1_000)
+
+    found = shares(machine, ["a", "b"], [3, 1], 800)
+
+    assert found["a"] + found["b"] == 800
+    assert 540 < found["a"] < 660
+    machine.check()
+
+
+def test_a_weighted_batch_is_mixed_and_full() -> None:
+    machine = Machine()
+    fill(machine, "a", "b", jobs=300)
+
+    found = shares(machine, ["a", "b"], [1, 1], 1, count=200)
+
+    assert sum(found.values()) == 200
+    assert 60 < found["a"] < 140
+
+
+def test_a_weighted_fetch_takes_what_there_is() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3, queue="b"))
+
+    assert shares(machine, ["nowhere", "a", "b"], [100, 100, 1], 1, count=9) == {"b": 3}
+
+
+def test_a_weighted_fetch_that_is_repeated_finds_the_same_jobs() -> None:
+    machine = Machine()
+    fill(machine, "a", "b", jobs=20)
+    first = machine.one(fetch("a", "b", claim=77, count=5, weights=[1, 2]))
+
+    with nothing_changes(machine):
+        again = machine.one(fetch("a", "b", claim=77, count=5, weights=[1, 2], is_repeated=True))
+    assert sorted(claim.job_id for claim in again) == sorted(claim.job_id for claim in first)
+
+
+@pytest.mark.parametrize("gate", [PauseQueue("a"), SetConcurrency("a", 1), SetThrottle("a", 1, 60_000)])
+@pytest.mark.parametrize("weights", [[], [1000, 1]])
+def test_a_queue_behind_a_gate_never_starves_the_next(gate: Operation, weights: list[int]) -> None:
+    machine = Machine()
+    fill(machine, "a", "b", jobs=20)
+    machine.apply(gate, fetch("a"))
+
+    assert shares(machine, ["a", "b"], weights, 10, count=2) == {"b": 20}
+
+
+def test_weights_come_in_the_order_of_the_queues_and_default_to_one() -> None:
+    body = FetchBody(queues=["b", "a", "b", "c"], worker_id="w", strategy="weighted", weights={"a": 5})
+
+    assert (new_fetch(body, 1, 1).queues, new_fetch(body, 1, 1).weights) == (["b", "a", "c"], [1, 5, 1])
+    assert new_fetch(FetchBody(queues=["a"], worker_id="w", strategy="weighted"), 1, 1).weights == []
+    assert new_fetch(FetchBody(queues=["a", "b"], worker_id="w"), 1, 1).weights == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"weights": {"a": 2}}, "weights need"),
+        ({"strategy": "weighted", "weights": {"c": 2}}, "c is not among the queues"),
+    ],
+)
+def test_weights_that_mean_nothing_are_refused(fields: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Refusal, match=reason) as refused:
+        new_fetch(FetchBody(queues=["a", "b"], worker_id="w", **fields), 1, 1)
+
+    assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", "weights")
+
+
+# Two phases
+
+
+def test_a_two_phase_claim_has_not_begun() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1))
+    machine.apply(fetch(is_two_phase=True), at=NOW + SECOND)
+
+    job = machine.job(1)
+    assert job.bonds is not None
+    assert (job.state, job.bonds.claimed_at, job.started_at) == (State.ACTIVE, NOW + SECOND, 0)
+    machine.check()
+
+
+def test_a_plain_claim_after_a_two_phase_one_begins_at_once() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1), fetch(is_two_phase=True, lease_ms=10_000))
+    machine.apply(reclaim(), fetch(claim=2), at=NOW + 11 * SECOND)
+
+    job = machine.job(1)
+    assert job.bonds is not None
+    assert (job.bonds.claimed_at, job.started_at) == (0, NOW + 11 * SECOND)
+
+
+def test_a_plain_claim_leaves_a_plain_job_without_bonds() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1), fetch())
+
+    assert machine.job(1).bonds is None
+
+
+# Workers
+
+
+def test_a_worker_says_its_size_and_version() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2, 3), fetch(pool_size=8, version="1.2"), fetch(claim=2, pool_size=9, version="1.2"))
+
+    worker = machine.tables.find_worker("w1")
+    assert worker is not None
+    assert (worker.pool_size, worker.version) == (9, "1.2")
+
+
+def worker_alarms(machine: Machine) -> list[int]:
+    return [due for due, subject, _ in machine.tables.alarms.over(NOW * 2, 10**6) if subject.startswith(WORKER_ALARM)]
+
+
+def test_a_worker_has_one_alarm_however_often_it_fetches() -> None:
+    machine = Machine()
+    machine.apply(enqueue(*range(1, 50)))
+    for number in range(40):
+        machine.one(fetch(claim=number + 1), at=NOW + number * WORKER_SEEN_EVERY_NS)
+
+    assert worker_alarms(machine) == [NOW + WORKER_FORGOTTEN_NS]
+
+
+def test_a_silent_worker_is_forgotten_and_one_that_was_heard_of_is_not() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2), fetch())
+    heard = NOW + WORKER_FORGOTTEN_NS // 2
+    machine.apply(fetch(claim=2), at=heard)
+
+    machine.one(Ring(), at=NOW + WORKER_FORGOTTEN_NS)
+    assert machine.tables.find_worker("w1") is not None
+    machine.one(Ring(), at=heard + WORKER_FORGOTTEN_NS - 1)
+    assert machine.tables.find_worker("w1") is not None
+    machine.one(Ring(), at=heard + WORKER_FORGOTTEN_NS)
+    assert machine.tables.find_worker("w1") is None
+    machine.flush()
+    machine.restart()
+    assert machine.tables.find_worker("w1") is None
+
+    machine.apply(reclaim(), fetch(claim=3))
+    assert machine.tables.find_worker("w1") is not None
+    assert worker_alarms(machine) == [heard + 2 * WORKER_FORGOTTEN_NS]

@@ -5,6 +5,7 @@ import pytest
 from corvo.lifecycle import State
 from corvo.ops.jobs.lease import holds, lost
 from tests.support.builders import a_job, job_id
+from tests.support.machine import Machine
 
 
 @pytest.mark.parametrize("token", [0, 4])
@@ -35,7 +36,7 @@ def test_nobody_speaks_for_a_job_that_is_not_active(state: State, token: int) ->
     ],
 )
 def test_the_refusal_says_why(job, token: int, code: str, words: tuple[str, ...]) -> None:
-    refused = lost(job, job_id(1), token)
+    refused = lost(Machine().tables, job, job_id(1), token)
 
     assert refused.code == code
     assert all(word in refused.message for word in (job_id(1), *words))

@@ -1,0 +1,179 @@
+"""AddToBatch: make a batch, add jobs to one, or both; and seal it in the same stroke, if that is all.
+
+The batch's shard counts the jobs and sends each to the shard of its queue, in one entry: either all of them will exist,
+or none, whoever dies meanwhile. Those of other shards arrive there some milliseconds later; the gateway waits for that
+before it answers, so that its caller finds them.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.batches import (
+    BatchSpec,
+    find_batch,
+    finish_if_over,
+    new_batch,
+    put_batch,
+    remember_ask,
+    require_batch,
+    was_asked,
+)
+from corvo.birth import NewJob
+from corvo.bonds import Bonds, Step
+from corvo.errands.make_member import MakeMember
+from corvo.errors import Refusal, invalid
+from corvo.job import QueueName, RequestId, ShortText
+from corvo.json_edge import EMPTY_RAW, no_document
+from corvo.limits import SMALL_JSON_BYTES_MAX
+from corvo.ops.batches.arrivals import GetArrivals, Keyed
+from corvo.ops.jobs.terms import StepBody, step_of
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.sharding import fnv32a, shard_of_batch, shard_of_queue
+from corvo.state.tables import Tables
+
+FIRST_WAIT_S = 0.002  # a courier's way and back
+WAIT_S_MAX = 0.05
+
+
+class BatchBody(Body):
+    """`callback_queue` and `callback_payload` are the older names of `on_complete`."""
+
+    callback_queue: QueueName | None = None
+    callback_payload: msgspec.Raw = msgspec.field(default_factory=no_document)
+    on_complete: Annotated[StepBody | None, Meta(description="job that is made when all jobs have ended")] = None
+    on_success: Annotated[StepBody | None, Meta(description="… and all of them are completed")] = None
+    on_failure: Annotated[StepBody | None, Meta(description="… and one of them at least is not")] = None
+    description: ShortText = ""
+
+
+class BatchMade(msgspec.Struct):
+    batch_id: str
+
+
+class AddToBatch(Operation, tag=40):
+    ask_id: RequestId
+    batch_id: str
+    create: BatchSpec | None
+    seal: bool
+    jobs: list[NewJob]
+
+    result: ClassVar[Any] = dict[int, int]
+
+    def apply(self, tables: Tables) -> dict[int, int]:
+        """For each other shard, the number of the errand that brings it the last of these jobs, or a later one."""
+        batch = find_batch(tables, self.batch_id)
+        if was_asked(tables, self.batch_id, self.ask_id) or (self.create is not None and batch is not None):
+            return self._given(tables)  # the same request once more: its id was minted for it
+        if self.create is not None:
+            batch = new_batch(tables, self.batch_id, self.create)
+        else:
+            batch = require_batch(tables, self.batch_id)
+            if batch.is_sealed:
+                raise Refusal("BATCH_SEALED", f"batch {batch.id} is sealed: it takes no more jobs; make another one")
+            remember_ask(tables, batch.id, self.ask_id)
+        batch.total += len(self.jobs)
+        batch.is_sealed |= self.seal
+        finish_if_over(tables, batch)
+        put_batch(tables, batch)
+        for new in self.jobs:
+            new.bonds = new.bonds or Bonds()
+            new.bonds.batch_id = batch.id
+            tables.errands.send(shard_of_queue(new.queue, tables.errands.shard_count), MakeMember(new))
+        return self._given(tables)
+
+    def _given(self, tables: Tables) -> dict[int, int]:
+        errands = tables.errands
+        shards = dict.fromkeys(shard_of_queue(new.queue, errands.shard_count) for new in self.jobs)
+        return {shard: errands.given.get(shard, 0) for shard in shards if shard != errands.shard}
+
+
+def spec_of(asking: Asking, body: BatchBody, at: str = "") -> BatchSpec:
+    """`at` is where the body stands in a larger one, for messages."""
+    if body.callback_queue is None:
+        if body.callback_payload is not EMPTY_RAW:
+            raise invalid(f"{at}callback_payload", "needs a callback_queue to go to")
+        on_complete = _step(asking, body.on_complete, f"{at}on_complete")
+    elif body.on_complete is not None:
+        raise invalid(f"{at}on_complete", "either this or callback_queue: they are the same")
+    else:
+        payload = msgspec.Raw(b"{}") if body.callback_payload is EMPTY_RAW else body.callback_payload
+        on_complete = _step(asking, StepBody(body.callback_queue, payload), f"{at}callback")
+    return BatchSpec(
+        on_complete=on_complete,
+        on_success=_step(asking, body.on_success, f"{at}on_success"),
+        on_failure=_step(asking, body.on_failure, f"{at}on_failure"),
+        description=body.description,
+    )
+
+
+def _step(asking: Asking, body: StepBody | None, field: str) -> Step | None:
+    """Not too large: it is rewritten with the batch whenever a job of it ends."""
+    return None if body is None else step_of(asking, body, field, SMALL_JSON_BYTES_MAX)
+
+
+def adding(asking: Asking, operation: AddToBatch, answer: Callable[[list[str]], Answer]) -> Plan:
+    """Ask the batch's shard, then wait until the jobs are where they belong. `answer` gets the ids of the jobs that
+    stand for the new ones: their own, unless another job holds a key."""
+    home = shard_of_batch(operation.batch_id, asking.shard_count)
+
+    def conclude(results: list[Any]) -> Answer | Plan:
+        return _arriving(asking, operation, home, results[0], answer)
+
+    return Plan([(home, operation)], conclude)
+
+
+def _arriving(
+    asking: Asking, operation: AddToBatch, home: int, numbers: dict[int, int], answer: Callable[[list[str]], Answer]
+) -> Answer | Plan:
+    jobs = operation.jobs
+    own = [new.id for new in jobs]
+    keyed = spread(jobs, lambda new: shard_of_queue(new.queue, asking.shard_count) if _has_key(new) else None)
+    asked = {shard: keyed.get(shard, []) for shard in (*numbers, *keyed)}
+    calls = [
+        (shard, GetArrivals(home, numbers.get(shard, 0), [_keyed(jobs[number]) for number in group]))
+        for shard, group in asked.items()
+    ]
+
+    def look(wait_s: float) -> Plan:
+        def conclude(results: list[Any]) -> Answer | Plan:
+            if any(result is None for result in results):
+                return look(min(max(2 * wait_s, FIRST_WAIT_S), WAIT_S_MAX))
+            return answer(gather(own, asked, results))
+
+        return Plan([*calls], conclude, wait_s, answer(own))
+
+    return look(0.0) if calls else answer(own)
+
+
+def _has_key(new: NewJob) -> bool:
+    return new.bonds is not None and bool(new.bonds.unique_key or new.bonds.idempotency_key)
+
+
+def _keyed(new: NewJob) -> Keyed:
+    assert new.bonds is not None
+    return Keyed(new.id, new.queue, new.bonds.unique_key, new.bonds.idempotency_key)
+
+
+def _plan(asking: Asking, body: BatchBody) -> Plan:
+    spec = spec_of(asking, body)
+    ask_id = asking.mint.claim_id()
+    batch_id = asking.mint.batch_id(fnv32a(str(ask_id)) % asking.shard_count)  # no queue says where: anywhere
+    return adding(asking, AddToBatch(ask_id, batch_id, spec, False, []), lambda _: Answer(201, BatchMade(batch_id)))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="create_batch",
+        method="POST",
+        path="/batch",
+        summary="Open a batch, to which jobs can be added until it is sealed",
+        body=BatchBody,
+        body_optional=True,
+        answers={201: BatchMade},
+        refusals=("PAYLOAD_TOO_LARGE",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,57 @@
+"""SealBatch: no more jobs will be added. When all that are in it have ended, or with none in it at once, it is over."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.batches import finish_if_over, put_batch, require_batch
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.sharding import shard_of_batch
+from corvo.state.tables import Tables
+
+
+class Sealed(msgspec.Struct):
+    status: str
+
+
+class SealBatch(Operation, tag=41):
+    batch_id: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        """To seal again changes nothing."""
+        batch = require_batch(tables, self.batch_id)
+        if not batch.is_sealed:
+            batch.is_sealed = True
+            finish_if_over(tables, batch)
+            put_batch(tables, batch)
+
+
+def _plan(asking: Asking, body: None, batch_id: str) -> Plan:
+    def conclude(results: list[Any]) -> Answer:
+        return Answer(200, Sealed("sealed"))
+
+    return Plan([(shard_of_batch(batch_id, asking.shard_count), SealBatch(batch_id))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="seal_batch",
+        method="POST",
+        path="/batches/{batch_id}/seal",
+        summary="Seal a batch: when all its jobs have ended, its callbacks are made",
+        answers={200: Sealed},
+        refusals=("BATCH_NOT_FOUND",),
+        plan=_plan,
+    ),
+    Endpoint(
+        name="seal_batch_by_its_old_path",
+        method="POST",
+        path="/batch/{batch_id}/seal",
+        summary="The same under the path that published clients know",
+        answers={200: Sealed},
+        refusals=("BATCH_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,44 @@
+"""Approve: a held job may run. It goes to the back of its queue, whatever it waited for before it was held."""
+
+from typing import Any, ClassVar
+
+from corvo.job import RequestId
+from corvo.lifecycle import Verb, destination
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.state.effects import change
+from corvo.state.tables import Tables
+
+
+class Approve(Operation, tag=23):
+    ask_id: RequestId
+    job_id: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if is_repeated(job, self.ask_id):
+            return
+        destination(job.state, Verb.APPROVE)
+        bonds = note(job, self.ask_id)
+        bonds.hold_reason = ""
+        bonds.waits_for = ()
+        change(tables, job, Verb.APPROVE)
+
+
+def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Approve(asking.mint.claim_id(), job_id), "pending")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="approve",
+        method="POST",
+        path="/jobs/{job_id}/approve",
+        summary="Let a held job run",
+        answers={200: Done},
+        refusals=REFUSALS,
+        plan=_plan,
+    ),
+)

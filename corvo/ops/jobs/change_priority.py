@@ -1,0 +1,61 @@
+"""ChangePriority: a job that waits gets another priority; a pending one goes to the back of its new class."""
+
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from corvo.errors import Refusal
+from corvo.events import Happening
+from corvo.job import PRIORITY_NAMES, Priority
+from corvo.lifecycle import STATE_NAMES, State
+from corvo.ops.jobs.actions import REFUSALS, Done, plan_action
+from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.state.effects import leave, settle_in
+from corvo.state.tables import Tables
+
+WAITING = frozenset({State.PENDING, State.SCHEDULED, State.RETRYING, State.HELD})
+
+
+class PriorityBody(Body):
+    priority: Literal["critical", "high", "normal"]
+
+
+class ChangePriority(Operation, tag=26):
+    job_id: str
+    priority: Priority
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if job.state not in WAITING:
+            raise Refusal(
+                "WRONG_STATE",
+                f"cannot change the priority of a job that is {STATE_NAMES[job.state]}; this is for jobs that wait",
+            )
+        if job.priority is self.priority:
+            return  # also the answer to a repetition
+        leave(tables, job)
+        job.priority = self.priority
+        settle_in(tables, job)
+        data = msgspec.json.encode({"priority": PRIORITY_NAMES[self.priority]})
+        tables.journal.tell(Happening.PRIORITY_CHANGED, job.id, job.queue, data)
+
+
+def _plan(asking: Asking, body: PriorityBody, job_id: str) -> Plan:
+    operation = ChangePriority(job_id, Priority(PRIORITY_NAMES.index(body.priority)))
+    return plan_action(asking, job_id, operation, "ok")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="change_priority",
+        method="POST",
+        path="/jobs/{job_id}/priority",
+        summary="Give a job that waits another priority",
+        body=PriorityBody,
+        answers={200: Done},
+        refusals=REFUSALS,
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,50 @@
+"""Delete: a job goes with all that is known of it, whatever its state.
+
+The worker of an active one is told to stop by its next heartbeat. Afterwards nothing remembers the job. So it is looked
+up first, and an unknown one is refused; the operation itself, repeated after a crash, finds nothing to do.
+"""
+
+from typing import Any, ClassVar
+
+from corvo.errors import Refusal
+from corvo.ops.jobs.actions import Done, plan_action
+from corvo.ops.jobs.known import FindUnknown
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.sharding import shard_of_job
+from corvo.state.effects import remove
+from corvo.state.tables import Tables
+
+
+class Delete(Operation, tag=25):
+    job_id: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.find_job(self.job_id)
+        if job is not None:
+            remove(tables, job)
+        elif tables.forwarded_to(self.job_id) is not None:
+            raise tables.missing(self.job_id)
+
+
+def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+    def delete(results: list[Any]) -> Plan:
+        if results[0]:
+            raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
+        return plan_action(asking, job_id, Delete(job_id), "deleted")
+
+    return Plan([(shard_of_job(job_id, asking.shard_count), FindUnknown([job_id]))], delete)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="delete_job",
+        method="DELETE",
+        path="/jobs/{job_id}",
+        summary="Delete a job in any state, with its history",
+        answers={200: Done},
+        refusals=("JOB_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

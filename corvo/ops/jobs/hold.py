@@ -1,0 +1,72 @@
+"""Hold: keep a job that has not ended from running until somebody approves or rejects it.
+
+The lease of an active one ends with it: its worker is told to stop by its next heartbeat, and what it reports is
+refused.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from corvo.job import Job, JobError, RequestId, ShortText
+from corvo.lifecycle import State, Verb, destination
+from corvo.limits import TEXT_CHARS_MAX
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
+from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.state.effects import change
+from corvo.state.tables import Tables
+
+Reason = Annotated[str, Meta(max_length=TEXT_CHARS_MAX, description="for people; shown with the job")]
+
+
+class HoldBody(Body):
+    reason: Reason = ""
+
+
+class Hold(Operation, tag=22):
+    ask_id: RequestId
+    job_id: str
+    reason: ShortText = ""
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if is_repeated(job, self.ask_id):
+            return
+        destination(job.state, Verb.HOLD)
+        if job.state is State.ACTIVE:
+            _record(tables, job, self.reason)
+        bonds = note(job, self.ask_id)
+        bonds.hold_reason = self.reason
+        bonds.cancel_at = 0
+        change(tables, job, Verb.HOLD)
+        job.due_at = 0
+        job.settled_id = 0  # no report of its worker ended this claim
+
+
+def _record(tables: Tables, job: Job, reason: str) -> None:
+    """The attempt that this ends stays in the job's history."""
+    told = f"held while it ran: {reason}" if reason else "held while it ran"
+    tables.add_error(
+        JobError(job.id, job.lease_token, job.attempt, told, "", tables.now, job.worker_id, job.started_at, True)
+    )
+
+
+def _plan(asking: Asking, body: HoldBody, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Hold(asking.mint.claim_id(), job_id, body.reason), "held")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="hold",
+        method="POST",
+        path="/jobs/{job_id}/hold",
+        summary="Keep a job from running until it is approved or rejected",
+        body=HoldBody,
+        body_optional=True,
+        answers={200: Done},
+        refusals=REFUSALS,
+        plan=_plan,
+    ),
+)

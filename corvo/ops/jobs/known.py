@@ -1,0 +1,19 @@
+"""Which of some jobs a shard has never heard of, or has forgotten. A question, asked before a job is made to wait for
+others."""
+
+from typing import Any, ClassVar
+
+from corvo.ops.operation import Read
+from corvo.state.tables import Tables
+
+
+class FindUnknown(Read, tag=1052):
+    job_ids: list[str]
+
+    result: ClassVar[Any] = list[str]
+
+    def read(self, tables: Tables) -> list[str]:
+        """A job that has moved to another shard is known: it is found there."""
+        return [
+            job_id for job_id in self.job_ids if tables.find_job(job_id) is None and tables.forwarded_to(job_id) is None
+        ]

@@ -1,0 +1,88 @@
+"""Move: a job goes to another queue with its id, its history and all that binds it to others.
+
+Where the other queue lives on another shard, the job travels there as an errand; the shard that it leaves keeps a note
+and sends everybody on who asks for it. Its unique and idempotency keys go with it, where they are free over there. An
+active job stays: its worker's lease is kept by this shard.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.errands.move_in import MoveIn, arrive
+from corvo.errors import Refusal
+from corvo.job import Job, QueueName, RequestId
+from corvo.lifecycle import State
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
+from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.sharding import shard_of_queue
+from corvo.state import keys, locks
+from corvo.state.effects import leave, settle_in
+from corvo.state.tables import Tables
+
+
+class MoveBody(Body):
+    queue: QueueName
+
+
+class Move(Operation, tag=27):
+    ask_id: RequestId
+    job_id: str
+    queue: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if job.queue == self.queue or is_repeated(job, self.ask_id):
+            return
+        if job.state is State.ACTIVE:
+            raise Refusal(
+                "WRONG_STATE",
+                "cannot move a job that is active, because its worker holds a lease in its queue;"
+                " hold it first, or wait until it has ended",
+            )
+        data = msgspec.json.encode({"from": job.queue})
+        bonds = note(job, self.ask_id)
+        locks.forget(tables, job)
+        leave(tables, job)
+        shard = shard_of_queue(self.queue, tables.errands.shard_count)
+        if shard == tables.errands.shard:
+            job.queue = self.queue
+            settle_in(tables, job)
+            arrive(tables, job, data)
+        else:
+            bonds.was_at = tuple(dict.fromkeys((*bonds.was_at, tables.errands.shard)))
+            self._send(tables, job, shard, data)
+
+    def _send(self, tables: Tables, job: Job, shard: int, data: bytes) -> None:
+        errors = tables.errors(job.id)
+        watchers = []
+        if job.bonds is not None and job.bonds.is_watched:  # of an ended one, whoever is left is told by this shard
+            prefix = keys.watchers(job.id)
+            watchers = [key for key, _ in tables.overlay.scan(prefix, keys.prefix_end(prefix))]
+        for key in watchers:
+            tables.put(key, None)
+        tables.drop_job(job)
+        job.queue = self.queue
+        job.position = 0  # its place in an order that it has left
+        tables.errands.send(shard, MoveIn(job, errors, [keys.second_name(key) for key in watchers], data))
+        tables.forward(job.id, shard)
+
+
+def _plan(asking: Asking, body: MoveBody, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Move(asking.mint.claim_id(), job_id, body.queue), "moved")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="move",
+        method="POST",
+        path="/jobs/{job_id}/move",
+        summary="Put a job that is not active into another queue; it keeps its id",
+        body=MoveBody,
+        answers={200: Done},
+        refusals=REFUSALS,
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,52 @@
+"""Reject: a held job shall not run. It is dead, and its history says why."""
+
+from typing import Any, ClassVar
+
+from corvo.job import RequestId, ShortText
+from corvo.lifecycle import Verb, destination
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
+from corvo.ops.jobs.hold import Reason
+from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.state.effects import change
+from corvo.state.tables import Tables
+
+
+class RejectBody(Body):
+    reason: Reason = ""
+
+
+class Reject(Operation, tag=24):
+    ask_id: RequestId
+    job_id: str
+    reason: ShortText = ""
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if is_repeated(job, self.ask_id):
+            return
+        destination(job.state, Verb.REJECT)
+        note(job, self.ask_id)
+        tables.add_note(job, f"rejected: {self.reason}" if self.reason else "rejected")
+        job.failed_at = tables.now
+        change(tables, job, Verb.REJECT)
+
+
+def _plan(asking: Asking, body: RejectBody, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Reject(asking.mint.claim_id(), job_id, body.reason), "dead")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="reject",
+        method="POST",
+        path="/jobs/{job_id}/reject",
+        summary="End a held job without running it",
+        body=RejectBody,
+        body_optional=True,
+        answers={200: Done},
+        refusals=REFUSALS,
+        plan=_plan,
+    ),
+)

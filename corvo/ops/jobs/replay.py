@@ -1,0 +1,67 @@
+"""Replay: a new job that begins where another one stands: with its payload, its settings and its checkpoint.
+
+No operation of its own: the job is read, and a new one is enqueued to the same queue. It names the old one as parent.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from corvo.birth import NewJob
+from corvo.job import Job
+from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan
+from corvo.queries.job import GetJob
+from corvo.sharding import shard_of_job, shard_of_queue
+
+
+class ReplayBody(Body):
+    iteration: Annotated[
+        int,
+        Meta(ge=1, le=2**31, description="the iteration to begin behind; a job without any begins at its checkpoint"),
+    ] = msgspec.field(name="from")
+
+
+def _copy(job: Job, job_id: str) -> NewJob:
+    return NewJob(
+        id=job_id,
+        queue=job.queue,
+        payload=job.payload,
+        priority=job.priority,
+        max_retries=job.max_retries,
+        backoff=job.backoff,
+        base_delay_ms=job.base_delay_ms,
+        max_delay_ms=job.max_delay_ms,
+        tags=job.tags,
+        checkpoint=job.checkpoint,
+        parent_id=job.id,
+    )
+
+
+def _plan(asking: Asking, body: ReplayBody, job_id: str) -> Plan:
+    def enqueue(results: list[Any]) -> Plan:
+        job: Job = results[0].job
+        shard = shard_of_queue(job.queue, asking.shard_count)
+        new = _copy(job, asking.mint.job_id(shard))
+
+        def conclude(made: list[Any]) -> Answer:
+            return Answer(201, enqueued(new, made[0][0]))
+
+        return Plan([(shard, Enqueue([new]))], conclude)
+
+    return Plan([(shard_of_job(job_id, asking.shard_count), GetJob(job_id))], enqueue)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="replay",
+        method="POST",
+        path="/jobs/{job_id}/replay",
+        summary="Enqueue a new job that begins at the checkpoint of this one",
+        body=ReplayBody,
+        answers={201: Enqueued},
+        refusals=("JOB_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,39 @@
+"""Requeue: run a dead job once more, and go on counting its attempts."""
+
+from typing import Any, ClassVar
+
+from corvo.job import RequestId
+from corvo.lifecycle import Verb
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, plan_action
+from corvo.ops.jobs.retry import run_again
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.state.tables import Tables
+
+
+class Requeue(Operation, tag=21):
+    ask_id: RequestId
+    job_id: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if not is_repeated(job, self.ask_id):
+            run_again(tables, job, Verb.REQUEUE, self.ask_id)
+
+
+def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Requeue(asking.mint.claim_id(), job_id), "requeued")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="requeue",
+        method="POST",
+        path="/jobs/{job_id}/requeue",
+        summary="Run a dead job once more; the attempts it has had stay counted",
+        answers={200: Done},
+        refusals=(*REFUSALS, "UNIQUE_CONFLICT"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,66 @@
+"""Retry: run a job again that has ended, or one at once that is scheduled for later.
+
+It goes to the back of its queue with all its attempts before it. Result, errors and checkpoint of its earlier life are
+kept. A job that waited for others waits no longer, and its time to live begins anew.
+"""
+
+from typing import Any, ClassVar
+
+from corvo.bonds import Bonds
+from corvo.job import Job, RequestId
+from corvo.lifecycle import Verb, destination
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.state import locks
+from corvo.state.effects import EXPIRE_ALARM, change
+from corvo.state.tables import Tables
+
+
+class Retry(Operation, tag=20):
+    ask_id: RequestId
+    job_id: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        job = tables.require_job(self.job_id)
+        if not is_repeated(job, self.ask_id):
+            run_again(tables, job, Verb.RUN_AGAIN, self.ask_id)
+            job.attempt = 0
+
+
+def run_again(tables: Tables, job: Job, verb: Verb, ask_id: int) -> None:
+    destination(job.state, verb)
+    locks.lock_again(tables, job)
+    bonds = note(job, ask_id)
+    change(tables, job, verb)
+    job.due_at = job.completed_at = job.failed_at = 0
+    job.settled_id = 0
+    _begin_anew(tables, job, bonds)
+
+
+def _begin_anew(tables: Tables, job: Job, bonds: Bonds) -> None:
+    bonds.waits_for = ()
+    bonds.cancel_at = 0
+    bonds.hold_reason = ""
+    if bonds.expire_after_ms:
+        tables.alarms.remove(bonds.expire_at, EXPIRE_ALARM + job.id)
+        bonds.expire_at = tables.now + bonds.expire_after_ms * 1_000_000
+        tables.alarms.add(bonds.expire_at, EXPIRE_ALARM + job.id)
+
+
+def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+    return plan_action(asking, job_id, Retry(asking.mint.claim_id(), job_id), "retried")
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="retry",
+        method="POST",
+        path="/jobs/{job_id}/retry",
+        summary="Run a job again that has ended, or a scheduled one at once, with all its attempts",
+        answers={200: Done},
+        refusals=(*REFUSALS, "UNIQUE_CONFLICT"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,143 @@
+"""The conditions that a producer may set for a new job, as they stand in a request, and as `Bonds`."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from corvo.bonds import IF_LOST_NAMES, UNIQUE_UNTIL_NAMES, Bonds, Chain, IfLost, Step, UniqueUntil, bytes_of
+from corvo.errors import Refusal, invalid
+from corvo.job import JobId, QueueName
+from corvo.json_edge import check_numbers
+from corvo.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
+from corvo.moments import parse_duration
+from corvo.ops.operation import Asking, Body
+from corvo.sharding import shard_of_job
+
+KeyText = Annotated[
+    str,
+    Meta(pattern=r"^[^\x00-\x1f\x7f]{1,256}\Z", description="1 to 256 characters, none of them a control character"),
+]
+DurationMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
+
+_UNTIL = {name: UniqueUntil(number) for number, name in enumerate(UNIQUE_UNTIL_NAMES)}
+_IF_LOST = {name: IfLost(number) for number, name in enumerate(IF_LOST_NAMES)}
+
+
+class StepBody(Body):
+    queue: QueueName
+    payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+
+
+class ChainBody(Body):
+    steps: Annotated[list[StepBody], Meta(min_length=1, max_length=STEPS_PER_CHAIN_MAX)]
+    on_failure: StepBody | None = None
+    on_exit: StepBody | None = None
+
+
+class Terms(Body, kw_only=True):
+    """Mixed into the body of an enqueue. All of it is optional, and most jobs have none of it."""
+
+    unique_key: Annotated[KeyText | None, Meta(description="no job is made while another of the queue holds it")] = None
+    unique_period: Annotated[
+        Annotated[int, Meta(ge=1, le=DELAY_MS_MAX // 1000)] | None,
+        Meta(description="seconds that the job holds its key at most; an hour unless given"),
+    ] = None
+    unique_until: Annotated[
+        Literal["done", "period", "start"],
+        Meta(description="when the key is free again: at the job's end, only after the period, or when it is claimed"),
+    ] = "done"
+    idempotency_key: Annotated[
+        KeyText | None, Meta(description="no job is made while another of the queue with this key is kept")
+    ] = None
+    expire_after: Annotated[
+        str | None, Meta(description="`1h`: the job ends as dead when it is not done so long after its birth; 0: never")
+    ] = None
+    expire_after_ms: Annotated[DurationMs | None, Meta(description="the same as a number, which wins")] = None
+    retry_jitter: Annotated[
+        float, Meta(ge=0, le=1, description="part of a delay by which it may be shortened at random")
+    ] = 0.0
+    depends_on: Annotated[
+        list[JobId], Meta(max_length=DEPENDENCIES_MAX, description="jobs that must be completed before it runs")
+    ] = []
+    on_dependency_failure: Annotated[
+        Literal["fail", "cancel", "run"],
+        Meta(description="what becomes of it when one of them is dead, cancelled or deleted"),
+    ] = "fail"
+    chain: Annotated[ChainBody | None, Meta(description="jobs that follow one after another")] = None
+
+
+def bonds_of(asking: Asking, terms: Terms, queue: str, chain_id: str, at: str) -> Bonds | None:
+    """None for a job without any, which is nearly every job."""
+    if not (
+        terms.unique_key
+        or terms.idempotency_key
+        or terms.expire_after
+        or terms.expire_after_ms
+        or terms.retry_jitter
+        or terms.depends_on
+        or terms.chain
+    ):
+        return None
+    return Bonds(
+        unique_key=terms.unique_key or "",
+        unique_period_ms=(terms.unique_period or 0) * 1_000,
+        unique_until=_UNTIL[terms.unique_until],
+        idempotency_key=terms.idempotency_key or "",
+        expire_after_ms=duration_ms(terms.expire_after, terms.expire_after_ms, 0, f"{at}expire_after"),
+        jitter_permille=round(terms.retry_jitter * 1000),
+        waits_for=tuple(_dependency(asking, other, f"{at}depends_on") for other in dict.fromkeys(terms.depends_on)),
+        if_lost=_IF_LOST[terms.on_dependency_failure],
+        chain=None if terms.chain is None else _chain(asking, terms.chain, queue, chain_id, f"{at}chain"),
+    )
+
+
+def duration_ms(text: str | None, number: int | None, default: int, field: str) -> int:
+    """A span as `10m` or as a number of milliseconds; the number wins."""
+    if text is None:
+        return default if number is None else number
+    try:
+        span = parse_duration(text)
+    except ValueError as error:
+        raise invalid(field, str(error)) from None
+    if span > DELAY_MS_MAX:
+        raise invalid(field, "longer than a year")
+    return span if number is None else number
+
+
+def step_of(asking: Asking, body: StepBody, field: str, bytes_max: int = BODY_BYTES_MAX) -> Step:
+    payload = bytes(body.payload)
+    bytes_max = min(bytes_max, asking.payload_bytes_max)
+    if len(payload) > bytes_max:
+        raise Refusal(
+            "PAYLOAD_TOO_LARGE",
+            f"{field}.payload: {len(payload)} bytes, at most {bytes_max} are taken",
+            field=f"{field}.payload",
+        )
+    check_numbers(payload, f"{field}.payload")
+    return Step(body.queue, payload)
+
+
+def _dependency(asking: Asking, job_id: str, field: str) -> str:
+    try:
+        shard_of_job(job_id, asking.shard_count)
+    except Refusal as refusal:
+        raise invalid(field, refusal.message) from None
+    return job_id
+
+
+def _chain(asking: Asking, body: ChainBody, queue: str, chain_id: str, field: str) -> Chain:
+    if body.steps[0].queue != queue:
+        raise invalid(f"{field}.steps[0].queue", f"the first step is the job itself, which goes to {queue}")
+    chain = Chain(
+        id=chain_id,
+        step=0,
+        steps=tuple(step_of(asking, step, f"{field}.steps[{number}]") for number, step in enumerate(body.steps)),
+        on_failure=None if body.on_failure is None else step_of(asking, body.on_failure, f"{field}.on_failure"),
+        on_exit=None if body.on_exit is None else step_of(asking, body.on_exit, f"{field}.on_exit"),
+    )
+    size = bytes_of(Bonds(chain=chain))
+    if size > CHAIN_BYTES_MAX:
+        sentence = f"{field}: {size} bytes of payloads in its steps, at most {CHAIN_BYTES_MAX} are taken in all"
+        raise Refusal("PAYLOAD_TOO_LARGE", sentence, field=field)
+    return chain

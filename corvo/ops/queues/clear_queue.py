@@ -1,0 +1,135 @@
+"""Clear a queue: delete the jobs that wait in it, which are those pending, scheduled and retrying.
+
+What workers have goes on, what has ended stays, and so does what somebody holds. Slice by slice: an operation looks at
+so many jobs at the most, and whoever asked goes on where it stopped. Jobs that are born after the first slice stay,
+so that the end comes however fast producers are. Jobs that fall due meanwhile come to stand in a line that is looked
+at later.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.bonds import bytes_of
+from corvo.events import Happening
+from corvo.job import Count, Job, Moment, Priority, Queue, RequestId
+from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.queues.control import ask_queue, require_queue
+from corvo.state import keys
+from corvo.state.effects import remove
+from corvo.state.tables import Tables
+
+_DELETED_BY = b'{"reason":"cleared"}'
+
+
+class QueueCleared(msgspec.Struct):
+    status: str
+    deleted: Annotated[int, Meta(description="jobs")]
+
+
+class Slice(msgspec.Struct, array_like=True):
+    """How far a clearing has come."""
+
+    removed: int  # by all slices of it
+    upto: int  # jobs born until then go
+    line: int
+    start: bytes  # in that line; empty: all lines are done
+
+
+class ClearQueue(Operation, tag=13):
+    ask_id: RequestId
+    queue: str
+    upto: Moment = 0  # 0: the first slice
+    line: Count = 0
+    start: bytes = b""
+    removed: Count = 0
+
+    result: ClassVar[Any] = Slice
+
+    def apply(self, tables: Tables) -> Slice:
+        queue = tables.find_queue(self.queue)
+        if queue is None and self.upto:  # deleted meanwhile
+            return Slice(self.removed, self.upto, 0, b"")
+        queue = require_queue(tables, self.queue)
+        is_begun = queue.cleared[0] == self.ask_id
+        removed = queue.cleared[1] if is_begun else self.removed
+        if is_begun and queue.cleared[2] < 0:  # it is done: what waits here was born since, of a chain perhaps
+            return Slice(removed, -queue.cleared[2], len(_lines(self.queue)), b"")
+        upto = self.upto or (queue.cleared[2] if is_begun else tables.now)
+        if not is_begun and not self.upto:
+            tables.journal.tell(Happening.QUEUE_CLEARED, "", self.queue)
+        found, line, start = self._look(tables, queue, upto)
+        for job in found:
+            remove(tables, job, _DELETED_BY)
+        cleared = (self.ask_id, removed + len(found), upto if start else -upto)
+        if cleared != queue.cleared:
+            tables.queue(self.queue).cleared = cleared
+        return Slice(cleared[1], upto, line, start)
+
+    def _look(self, tables: Tables, queue: Queue, upto: int) -> tuple[list[Job], int, bytes]:
+        """Jobs to remove, and where to go on."""
+        found: list[Job] = []
+        left, room = JOBS_PER_REQUEST_MAX, CLAIMED_BYTES_MAX
+        lines = _lines(self.queue)
+        for number in range(self.line, len(lines)):
+            prefix, priority = lines[number]
+            start = self.start if number == self.line and self.start else prefix
+            gapless = False
+            if priority is not None:
+                first = prefix + keys.pack_u64(queue.cursors[priority] + 1)
+                gapless = start <= first
+                start = max(start, first)
+            for key, _ in tables.overlay.scan(start, keys.prefix_end(prefix)):
+                if not left or room <= 0:
+                    return found, number, key
+                left -= 1
+                position, job_id = keys.pending_position(key, len(prefix))
+                job = tables.require_job(job_id)
+                room -= len(job.payload) + bytes_of(job.bonds)
+                if job.created_at > upto:
+                    gapless = False
+                    continue
+                found.append(job)
+                if gapless and priority is not None:  # nobody need wade through what was removed
+                    queue.cursors[priority] = position
+        return found, len(lines), b""
+
+
+def _lines(queue: str) -> list[tuple[bytes, Priority | None]]:
+    """In the order in which a job can pass from one to another."""
+    return [
+        (keys.scheduled_prefix(queue), None),
+        (keys.retrying_prefix(queue), None),
+        *((keys.pending_prefix(queue, priority), priority) for priority in Priority),
+    ]
+
+
+def _plan(asking: Asking, body: None, name: str) -> Plan:
+    ask_id = asking.mint.claim_id()
+
+    def conclude(done: Slice) -> Answer | Plan:
+        if not done.start:
+            return Answer(200, QueueCleared("cleared", done.removed))
+        return ask_queue(
+            asking,
+            name,
+            lambda queue: ClearQueue(ask_id, queue, done.upto, done.line, done.start, done.removed),
+            conclude,
+        )
+
+    return ask_queue(asking, name, lambda queue: ClearQueue(ask_id, queue), conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="clear_queue",
+        method="POST",
+        path="/queues/{name}/clear",
+        summary="Delete the jobs of a queue that wait: pending, scheduled and retrying ones",
+        answers={200: QueueCleared},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
+        plan=_plan,
+    ),
+)

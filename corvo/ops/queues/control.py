@@ -1,0 +1,72 @@
+"""What the operations on a queue have in common: its name from the path, its controls, and one question to its shard.
+
+A decision about a queue that it has already taken changes nothing and tells nobody: so a request that comes twice is
+harmless. Whatever was decided, calls that wait for the queue look again.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from corvo.errors import Refusal, invalid
+from corvo.events import Happening
+from corvo.job import Controls, Queue
+from corvo.limits import QUEUE_NAME
+from corvo.ops.jobs.fetch import await_room
+from corvo.ops.operation import Answer, Asking, Operation, Plan
+from corvo.sharding import shard_of_queue
+from corvo.state.tables import Tables
+
+_NONE = Controls()
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class QueueChanged(msgspec.Struct):
+    status: str
+
+
+def control(tables: Tables, name: str, happening: Happening, data: bytes = b"", **decided: Any) -> Queue:
+    """Take a decision about a queue, which is made if there is none. A queue without any pays nothing for controls."""
+    queue = tables.find_queue(name) or tables.queue(name)
+    before = queue.controls or _NONE
+    after: Controls = msgspec.structs.replace(before, **decided)
+    if after == before:
+        return queue
+    queue = tables.queue(name)
+    queue.controls = None if after == _NONE else after
+    if after.rate:
+        tables.throttles.trim(name, after, tables.now)
+        await_room(tables, queue, after)
+    else:
+        tables.throttles.drop(name)
+    tables.wake(name)
+    tables.journal.tell(happening, "", name, data)
+    return queue
+
+
+def require_queue(tables: Tables, name: str) -> Queue:
+    queue = tables.find_queue(name)
+    if queue is None:
+        raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {name!r}; a queue exists from its first job on")
+    return queue
+
+
+def checked_name(name: str) -> str:
+    """A queue's name as it stood in the path of a request."""
+    if not QUEUE_NAME.fullmatch(name):
+        shown = _CONTROL.sub("?", name[:100])
+        raise invalid(
+            "name",
+            f"{shown!r} is no name of a queue: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",
+        )
+    return name
+
+
+def ask_queue(
+    asking: Asking, name: str, make: Callable[[str], Operation], conclude: Callable[[Any], Answer | Plan]
+) -> Plan:
+    """One operation on the queue's shard; `conclude` gets its result."""
+    operation = make(checked_name(name))
+    return Plan([(shard_of_queue(name, asking.shard_count), operation)], lambda results: conclude(results[0]))

@@ -1,0 +1,145 @@
+"""Delete a queue with everything in it: jobs of every state, its controls, its counters.
+
+Refused while workers have jobs of it, unless it is forced: their reports are then refused. Slice by slice, over all
+jobs of the shard, since those that have ended are in no line of the queue's. From the first slice on nothing is
+claimed any more. Jobs that are born meanwhile stay: they are the first of a new queue of that name.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.errors import Refusal, invalid
+from corvo.events import Happening
+from corvo.job import Controls, Job, Moment, Queue, decode_job
+from corvo.lifecycle import State
+from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan, Read
+from corvo.ops.queues.control import QueueChanged, ask_queue, checked_name, require_queue
+from corvo.sharding import shard_of_queue
+from corvo.state import keys
+from corvo.state.effects import remove
+from corvo.state.tables import Tables
+
+_DELETED_BY = b'{"reason":"queue_deleted"}'
+
+
+class DeleteQueueQuery(msgspec.Struct, forbid_unknown_fields=True):
+    confirm: Annotated[bool, Meta(description="must be true")] = False
+    force: Annotated[bool, Meta(description="also while jobs are active")] = False
+
+
+class KnowsQueue(Read, tag=1056):
+    """Asked before a deletion begins: one that is repeated after a crash must not be told that there is no queue, nor
+    take a new one of that name for the old."""
+
+    name: str
+
+    result: ClassVar[Any] = int
+
+    def read(self, tables: Tables) -> int:
+        """The moment until which everything in it is to go."""
+        require_queue(tables, self.name)
+        return tables.now
+
+
+class Looked(msgspec.Struct, array_like=True):
+    """How far a deletion has come."""
+
+    upto: int  # jobs born until then go
+    start: bytes  # the next key to look at; empty: the queue is gone
+
+
+class DeleteQueue(Operation, tag=14):
+    queue: str
+    is_forced: bool = False
+    upto: Moment = 0  # 0: now
+    start: bytes = b""  # empty: the first slice
+
+    result: ClassVar[Any] = Looked
+
+    def apply(self, tables: Tables) -> Looked:
+        queue = tables.find_queue(self.queue)
+        if queue is None or 0 < self.upto < queue.created_at:  # gone; there may be a new one of that name
+            return Looked(self.upto, b"")
+        upto = self.upto or tables.now
+        if not self.start:
+            self._begin(tables, queue)
+        found, start = self._look(tables, queue, upto)
+        for job in found:
+            remove(tables, job, _DELETED_BY)
+        if start and any(queue.counts):
+            return Looked(upto, start)
+        self._end(tables, queue)
+        return Looked(upto, b"")
+
+    def _begin(self, tables: Tables, queue: Queue) -> None:
+        active = queue.counts[State.ACTIVE]
+        if active and not self.is_forced:
+            raise Refusal(
+                "WRONG_STATE",
+                f"{active} jobs of {self.queue} are active; drain the queue first, or delete it with force=true",
+            )
+        controls = queue.controls or Controls()
+        tables.queue(self.queue).controls = msgspec.structs.replace(controls, is_paused=True)
+
+    def _look(self, tables: Tables, queue: Queue, upto: int) -> tuple[list[Job], bytes]:
+        """Jobs to remove, and where to go on."""
+        found: dict[str, Job] = {}
+        left, room = JOBS_PER_REQUEST_MAX, CLAIMED_BYTES_MAX
+        if not any(queue.counts):
+            return [], b""
+        if not self.start:
+            touched = tables.touched_jobs()
+            found = {job.id: job for job in touched if job.queue == self.queue and job.created_at <= upto}
+        for key, raw in tables.overlay.scan(self.start or keys.JOBS, keys.prefix_end(keys.JOBS)):
+            if not left or room <= 0:
+                return list(found.values()), key
+            left -= 1
+            room -= len(raw)
+            if decode_job(raw).queue == self.queue:
+                job = tables.require_job(keys.job_id(key))  # its bytes may be older than this very entry
+                if job.queue == self.queue and job.created_at <= upto:
+                    found[job.id] = job
+        return list(found.values()), b""
+
+    def _end(self, tables: Tables, queue: Queue) -> None:
+        counts, cursors = queue.counts, queue.cursors
+        tables.drop_queue(self.queue)
+        if any(counts):
+            born = tables.queue(self.queue)
+            born.counts, born.cursors, born.enqueued = counts, cursors, sum(counts)
+            tables.wake(self.queue)
+        tables.journal.tell(Happening.QUEUE_DELETED, "", self.queue)
+
+
+def _plan(asking: Asking, query: DeleteQueueQuery, name: str) -> Plan:
+    if not query.confirm:
+        raise invalid("confirm", f"deleting {checked_name(name)} deletes its jobs too; say so with ?confirm=true")
+
+    def conclude(looked: Looked) -> Answer | Plan:
+        if not looked.start:
+            return Answer(200, QueueChanged("deleted"))
+        return ask_queue(
+            asking, name, lambda queue: DeleteQueue(queue, query.force, looked.upto, looked.start), conclude
+        )
+
+    def delete(results: list[Any]) -> Answer | Plan:
+        return ask_queue(asking, name, lambda queue: DeleteQueue(queue, query.force, results[0]), conclude)
+
+    return Plan([(shard_of_queue(checked_name(name), asking.shard_count), KnowsQueue(name))], delete)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="delete_queue",
+        method="DELETE",
+        path="/queues/{name}",
+        summary="Delete a queue and all its jobs",
+        query=DeleteQueueQuery,
+        answers={200: QueueChanged},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND", "WRONG_STATE"),
+        plan=_plan,
+    ),
+)

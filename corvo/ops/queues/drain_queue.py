@@ -1,0 +1,52 @@
+"""Drain a queue: nothing more is claimed from it, and whoever asks is told how many jobs are still active.
+
+It differs from a pause in what it is for: somebody waits for the end. The queue is `draining` while a job is active,
+and `drained` from then on, until it is resumed.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.events import Happening
+from corvo.lifecycle import State
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.queues.control import ask_queue, control
+from corvo.state.tables import Tables
+
+
+class QueueDraining(msgspec.Struct):
+    status: Annotated[str, Meta(description="`draining`, or `drained` when no job is active")]
+    active: Annotated[int, Meta(description="jobs that workers still have")]
+
+
+class DrainQueue(Operation, tag=12):
+    queue: str
+
+    result: ClassVar[Any] = int
+
+    def apply(self, tables: Tables) -> int:
+        """How many jobs are still active."""
+        queue = control(tables, self.queue, Happening.QUEUE_DRAINING, is_paused=False, is_draining=True)
+        return queue.counts[State.ACTIVE]
+
+
+def _plan(asking: Asking, body: None, name: str) -> Plan:
+    def conclude(active: int) -> Answer:
+        return Answer(200, QueueDraining("draining" if active else "drained", active))
+
+    return ask_queue(asking, name, DrainQueue, conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="drain_queue",
+        method="POST",
+        path="/queues/{name}/drain",
+        summary="Give out no more jobs of a queue, and say how many are still active",
+        answers={200: QueueDraining},
+        refusals=("VALIDATION_ERROR",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,34 @@
+"""Pause a queue: nothing is claimed from it until it is resumed. Jobs that are active go on."""
+
+from typing import Any, ClassVar
+
+from corvo.events import Happening
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.queues.control import QueueChanged, ask_queue, control
+from corvo.state.tables import Tables
+
+
+class PauseQueue(Operation, tag=10):
+    queue: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        control(tables, self.queue, Happening.QUEUE_PAUSED, is_paused=True, is_draining=False)
+
+
+def _plan(asking: Asking, body: None, name: str) -> Plan:
+    return ask_queue(asking, name, PauseQueue, lambda _: Answer(200, QueueChanged("paused")))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="pause_queue",
+        method="POST",
+        path="/queues/{name}/pause",
+        summary="Give out no more jobs of a queue; one that does not exist is made",
+        answers={200: QueueChanged},
+        refusals=("VALIDATION_ERROR",),
+        plan=_plan,
+    ),
+)

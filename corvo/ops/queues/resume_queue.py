@@ -1,0 +1,35 @@
+"""Resume a queue that was paused or drained. Its limits stay as they are."""
+
+from typing import Any, ClassVar
+
+from corvo.events import Happening
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
+from corvo.state.tables import Tables
+
+
+class ResumeQueue(Operation, tag=11):
+    queue: str
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        require_queue(tables, self.queue)
+        control(tables, self.queue, Happening.QUEUE_RESUMED, is_paused=False, is_draining=False)
+
+
+def _plan(asking: Asking, body: None, name: str) -> Plan:
+    return ask_queue(asking, name, ResumeQueue, lambda _: Answer(200, QueueChanged("resumed")))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="resume_queue",
+        method="POST",
+        path="/queues/{name}/resume",
+        summary="Give out jobs of a queue again, after a pause or a drain",
+        answers={200: QueueChanged},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Concurrency of a queue: how many of its jobs may be active at a time, over all workers.
+
+A place is free again whenever a job stops being active, whatever the reason. A limit below what is active now takes
+nothing away from workers; it holds back what comes next.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from corvo.events import Happening
+from corvo.job import Count
+from corvo.limits import CONCURRENCY_MAX
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
+from corvo.state.tables import Tables
+
+
+class ConcurrencyBody(Body):
+    max: Annotated[int, Meta(le=CONCURRENCY_MAX, description="jobs active at a time; 0 or less: no limit")]
+
+
+class SetConcurrency(Operation, tag=15):
+    queue: str
+    max: Count  # 0: no limit
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        if not self.max:
+            require_queue(tables, self.queue)
+        data = b'{"max_concurrency":%d}' % self.max
+        control(tables, self.queue, Happening.QUEUE_CHANGED, data, max_concurrency=self.max)
+
+
+def _plan(asking: Asking, body: ConcurrencyBody, name: str) -> Plan:
+    limit = max(body.max, 0)
+    return ask_queue(
+        asking, name, lambda queue: SetConcurrency(queue, limit), lambda _: Answer(200, QueueChanged("ok"))
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="set_concurrency",
+        method="POST",
+        path="/queues/{name}/concurrency",
+        summary="Limit how many jobs of a queue are active at a time",
+        body=ConcurrencyBody,
+        answers={200: QueueChanged},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
+        plan=_plan,
+    ),
+)

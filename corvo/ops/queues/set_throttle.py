@@ -1,0 +1,71 @@
+"""Throttle of a queue: so many claims within any span of the given length, exactly (a sliding window).
+
+Every claim counts, also the second one of a job that failed. What was claimed before a throttle was set, or before
+its window was made longer, is known only as far as it was remembered then.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from corvo.events import Happening
+from corvo.job import Count, SpanMs
+from corvo.limits import RATE_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
+from corvo.state.tables import Tables
+
+
+class ThrottleBody(Body):
+    rate: Annotated[int, Meta(ge=1, le=RATE_MAX, description="claims")]
+    window_ms: Annotated[
+        int, Meta(ge=WINDOW_MS_MIN, le=WINDOW_MS_MAX, description="within any span of this length, 1 s to 1 day")
+    ]
+
+
+class SetThrottle(Operation, tag=16):
+    queue: str
+    rate: Count  # 0: no throttle
+    window_ms: SpanMs
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        if not self.rate:
+            require_queue(tables, self.queue)
+        data = b'{"rate_limit":%d,"rate_window_ms":%d}' % (self.rate, self.window_ms)
+        control(tables, self.queue, Happening.QUEUE_CHANGED, data, rate=self.rate, window_ms=self.window_ms)
+
+
+def _plan(asking: Asking, body: ThrottleBody, name: str) -> Plan:
+    return ask_queue(asking, name, lambda queue: SetThrottle(queue, body.rate, body.window_ms), _conclude)
+
+
+def _plan_removal(asking: Asking, body: None, name: str) -> Plan:
+    return ask_queue(asking, name, lambda queue: SetThrottle(queue, 0, 0), _conclude)
+
+
+def _conclude(result: None) -> Answer:
+    return Answer(200, QueueChanged("ok"))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="set_throttle",
+        method="POST",
+        path="/queues/{name}/throttle",
+        summary="Limit how many jobs of a queue are given out in any span of time",
+        body=ThrottleBody,
+        answers={200: QueueChanged},
+        plan=_plan,
+    ),
+    Endpoint(
+        name="remove_throttle",
+        method="DELETE",
+        path="/queues/{name}/throttle",
+        summary="Give out jobs of a queue as fast as workers ask for them",
+        answers={200: QueueChanged},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
+        plan=_plan_removal,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Operations on cron schedules: what people ask of them, and the firing that the leader asks of itself."""

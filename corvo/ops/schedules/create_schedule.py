@@ -1,0 +1,160 @@
+"""CreateSchedule: from now on, a job at every slot of a cron expression.
+
+The name is the schedule's own in the whole cluster. One that exists is refused, unless it was made with the same terms:
+then it is answered, so that a program may ask for its schedules at every start.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from corvo import cron, schedules
+from corvo.errors import Refusal, invalid
+from corvo.job import PRIORITY_NAMES, Priority, QueueName, ShortText
+from corvo.json_edge import check_numbers, no_document, object_document
+from corvo.limits import (
+    ATTEMPTS_MAX,
+    CATCH_UP_MAX,
+    DELAY_MS_MAX,
+    SCHEDULES_MAX,
+    SMALL_JSON_BYTES_MAX,
+)
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.schedules.view import ScheduleView, in_full
+from corvo.sharding import shard_of_schedule
+from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, Schedule, Terms
+from corvo.state.tables import Tables
+
+ScheduleName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}\Z",
+        description="1 to 200 characters of letters, digits and `._:-`, beginning with a letter or digit",
+    ),
+]
+CronText = Annotated[ShortText, Meta(description="five fields, six with the seconds last, `@daily`, `@every 90s` …")]
+ZoneText = Annotated[ShortText, Meta(description="a name of the IANA time zone database, such as Europe/Berlin")]
+UniqueKey = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\x00-\x1f\x7f]{0,256}\Z",
+        description="up to 256 characters, none of them a control character: while a job of the queue holds it, a slot "
+        "makes no further one; empty: none",
+    ),
+]
+UniquePeriod = Annotated[
+    int, Meta(ge=0, le=DELAY_MS_MAX // 1000, description="seconds that a job holds its key at most; 0: an hour")
+]
+Attempts = Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")]
+CatchUpName = Literal["skip", "last", "all"]
+CatchUpMax = Annotated[
+    int, Meta(ge=1, le=CATCH_UP_MAX, description="of missed slots, so many of the newest fire with `all`")
+]
+PriorityName = Literal["critical", "high", "normal"]
+
+PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}
+CATCH_UP = {name: CatchUp(number) for number, name in enumerate(CATCH_UP_NAMES)}
+
+
+class CreateScheduleBody(Body):
+    name: ScheduleName
+    queue: QueueName
+    cron: CronText
+    timezone: ZoneText = "UTC"
+    payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
+    priority: PriorityName = "normal"
+    max_retries: Attempts = 3
+    tags: msgspec.Raw = msgspec.field(default_factory=no_document)
+    unique_key: UniqueKey = ""
+    unique_period: UniquePeriod = 0
+    catch_up: CatchUpName = "last"
+    catch_up_max: CatchUpMax = 100
+
+
+class CreateSchedule(Operation, tag=46):
+    schedule_id: str
+    name: str
+    terms: Terms
+
+    result: ClassVar[Any] = Schedule
+
+    def apply(self, tables: Tables) -> Schedule:
+        known = tables.schedules.find(self.name)
+        if known is not None:
+            if known.id == self.schedule_id or known.terms == self.terms:
+                return known
+            raise Refusal("SCHEDULE_EXISTS", f"the schedule {self.name} exists with other terms; change it with PUT")
+        if len(tables.schedules) >= SCHEDULES_MAX:
+            raise Refusal("TOO_MANY_SCHEDULES", f"a shard keeps {SCHEDULES_MAX} schedules; delete some, or use fewer")
+        now = tables.now
+        schedule = Schedule(self.schedule_id, self.name, self.terms, now, now, settled_to=now, next_at=now)
+        schedules.put(tables, schedule)
+        return schedule
+
+
+def check_cron(expression: str, timezone: str) -> None:
+    try:
+        cron.check("@daily", timezone)
+    except ValueError as error:
+        raise invalid("timezone", str(error)) from None
+    try:
+        cron.check(expression, timezone)
+    except ValueError as error:
+        raise invalid("cron", str(error)) from None
+
+
+def checked_payload(asking: Asking, raw: msgspec.Raw) -> bytes:
+    """Smaller than a job's may be: it is written again with the schedule at every slot."""
+    payload, bytes_max = bytes(raw), min(asking.payload_bytes_max, SMALL_JSON_BYTES_MAX)
+    if len(payload) > bytes_max:
+        sentence = f"payload: {len(payload)} bytes, at most {bytes_max} are taken in a schedule"
+        raise Refusal("PAYLOAD_TOO_LARGE", sentence, field="payload")
+    check_numbers(payload, "payload")
+    return payload
+
+
+def checked_tags(raw: msgspec.Raw) -> bytes:
+    tags = object_document(raw, "tags")
+    if tags and any(own in msgspec.json.decode(tags, type=dict[str, msgspec.Raw]) for own in schedules.OWN_TAGS):
+        raise invalid("tags", "`schedule` and `slot` are set by the server; use other names")
+    return tags
+
+
+def _plan(asking: Asking, body: CreateScheduleBody) -> Plan:
+    check_cron(body.cron, body.timezone)
+    terms = Terms(
+        queue=body.queue,
+        cron=body.cron,
+        timezone=body.timezone,
+        payload=checked_payload(asking, body.payload),
+        priority=PRIORITY[body.priority],
+        max_retries=body.max_retries,
+        tags=checked_tags(body.tags),
+        unique_key=body.unique_key,
+        unique_period_ms=body.unique_period * 1_000,
+        catch_up=CATCH_UP[body.catch_up],
+        catch_up_max=body.catch_up_max,
+    )
+    schedule_id = asking.mint.schedule_id(shard_of_schedule(body.name, asking.shard_count))
+
+    def conclude(results: list[Any]) -> Answer:
+        schedule: Schedule = results[0]
+        return Answer(201 if schedule.id == schedule_id else 200, in_full(schedule, asking.clock_ns()))
+
+    shard = shard_of_schedule(schedule_id, asking.shard_count)
+    return Plan([(shard, CreateSchedule(schedule_id, body.name, terms))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="create_schedule",
+        method="POST",
+        path="/schedules",
+        summary="Make a cron schedule; one that exists with the same terms is answered",
+        body=CreateScheduleBody,
+        answers={201: ScheduleView, 200: ScheduleView},
+        refusals=("PAYLOAD_TOO_LARGE", "SCHEDULE_EXISTS", "TOO_MANY_SCHEDULES"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,60 @@
+"""DeleteSchedule: no further slot fires, and the name is free. Jobs that it has made are not touched.
+
+The schedule is looked up first, so that an unknown one is refused, and then deleted by its id, which is never given
+out again: deleting it once more finds nothing to do.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo import schedules
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.schedules.view import GetSchedule
+from corvo.sharding import shard_of_schedule
+from corvo.state.schedules import Schedule
+from corvo.state.tables import Tables
+
+
+class DeletedSchedule(msgspec.Struct):
+    id: str
+    name: str
+    status: str = "deleted"
+
+
+class DeleteSchedule(Operation, tag=48):
+    schedule_id: str
+
+    result: ClassVar[Any] = bool
+
+    def apply(self, tables: Tables) -> bool:
+        """Whether it was there."""
+        schedule = tables.schedules.find(self.schedule_id)
+        if schedule is None or schedule.id != self.schedule_id:
+            return False
+        schedules.drop(tables, schedule)
+        return True
+
+
+def _plan(asking: Asking, body: None, schedule: str) -> Plan:
+    shard = shard_of_schedule(schedule, asking.shard_count)
+
+    def delete(results: list[Any]) -> Plan:
+        found: Schedule = results[0]
+        done = Answer(200, DeletedSchedule(found.id, found.name))
+        return Plan([(shard, DeleteSchedule(found.id))], lambda _: done)
+
+    return Plan([(shard, GetSchedule(schedule))], delete)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="delete_schedule",
+        method="DELETE",
+        path="/schedules/{schedule_id}",
+        summary="Delete a schedule; its jobs stay",
+        answers={200: DeletedSchedule},
+        refusals=("SCHEDULE_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

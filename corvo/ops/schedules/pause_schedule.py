@@ -1,0 +1,40 @@
+"""PauseSchedule: no slot fires until it is resumed. Jobs that it has made are not touched."""
+
+from typing import Any, ClassVar
+
+from corvo import schedules
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.state.schedules import Schedule
+from corvo.state.tables import Tables
+
+
+class PauseSchedule(Operation, tag=49):
+    schedule: str  # its id or its name
+
+    result: ClassVar[Any] = Schedule
+
+    def apply(self, tables: Tables) -> Schedule:
+        schedule = tables.schedules.require(self.schedule)
+        if not schedule.is_paused:
+            schedule.is_paused = True
+            schedule.updated_at = tables.now
+            schedules.put(tables, schedule)
+        return schedule
+
+
+def _plan(asking: Asking, body: None, schedule: str) -> Plan:
+    return plan_one(asking, schedule, PauseSchedule(schedule))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="pause_schedule",
+        method="POST",
+        path="/schedules/{schedule_id}/pause",
+        summary="Let no slot of a schedule fire until it is resumed",
+        answers={200: ScheduleView},
+        refusals=("SCHEDULE_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,41 @@
+"""ResumeSchedule: slots fire again, from this moment on. What was missed while it was paused stays missed."""
+
+from typing import Any, ClassVar
+
+from corvo import schedules
+from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.state.schedules import Schedule
+from corvo.state.tables import Tables
+
+
+class ResumeSchedule(Operation, tag=50):
+    schedule: str  # its id or its name
+
+    result: ClassVar[Any] = Schedule
+
+    def apply(self, tables: Tables) -> Schedule:
+        schedule = tables.schedules.require(self.schedule)
+        if schedule.is_paused:
+            schedule.is_paused = False
+            schedule.updated_at = tables.now
+            schedules.start_from_now(tables, schedule)
+            schedules.put(tables, schedule)
+        return schedule
+
+
+def _plan(asking: Asking, body: None, schedule: str) -> Plan:
+    return plan_one(asking, schedule, ResumeSchedule(schedule))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="resume_schedule",
+        method="POST",
+        path="/schedules/{schedule_id}/resume",
+        summary="Let the slots of a paused schedule fire again, from now on",
+        answers={200: ScheduleView},
+        refusals=("SCHEDULE_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,42 @@
+"""Run a schedule now: one job at once, beside its slots, also of one that is paused.
+
+No operation of its own: the schedule is read, and its job enqueued like any other, so that the answer says what became
+of it. The gateway mints the id, so a repetition makes no second one.
+"""
+
+from typing import Any
+
+from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan
+from corvo.ops.schedules.view import GetSchedule
+from corvo.schedules import new_job
+from corvo.sharding import shard_of_queue, shard_of_schedule
+from corvo.state.schedules import Schedule
+
+
+def _plan(asking: Asking, body: None, schedule: str) -> Plan:
+    def enqueue(results: list[Any]) -> Plan:
+        found: Schedule = results[0]
+        shard = shard_of_queue(found.terms.queue, asking.shard_count)
+        new = new_job(found, asking.mint.job_id(shard))
+
+        def conclude(results: list[Any]) -> Answer:
+            made = enqueued(new, results[0][0])
+            return Answer(200 if made.unique_existing else 201, made)
+
+        return Plan([(shard, Enqueue([new]))], conclude)
+
+    return Plan([(shard_of_schedule(schedule, asking.shard_count), GetSchedule(schedule))], enqueue)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="run_schedule",
+        method="POST",
+        path="/schedules/{schedule_id}/run",
+        summary="Make the job of a schedule at once, beside its slots",
+        answers={201: Enqueued, 200: Enqueued},
+        refusals=("SCHEDULE_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,121 @@
+"""UpdateSchedule: other terms for a schedule. What is not given stays as it is.
+
+A new cron or time zone counts from the moment of the change: what the old one has missed is missed. Any other change
+applies to slots that are due already, too.
+"""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo import schedules
+from corvo.errors import invalid
+from corvo.job import Count, Priority, QueueName, SpanMs
+from corvo.json_edge import EMPTY_RAW, no_document
+from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.schedules.create_schedule import (
+    CATCH_UP,
+    PRIORITY,
+    Attempts,
+    CatchUpMax,
+    CatchUpName,
+    CronText,
+    PriorityName,
+    UniqueKey,
+    UniquePeriod,
+    ZoneText,
+    check_cron,
+    checked_payload,
+    checked_tags,
+)
+from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.state.schedules import CatchUp, Schedule, Terms
+from corvo.state.tables import Tables
+
+
+class UpdateScheduleBody(Body):
+    name: str | None = None  # taken only to say that it stays
+    queue: QueueName | None = None
+    cron: CronText | None = None
+    timezone: ZoneText | None = None
+    payload: msgspec.Raw = msgspec.field(default_factory=no_document)
+    priority: PriorityName | None = None
+    max_retries: Attempts | None = None
+    tags: msgspec.Raw = msgspec.field(default_factory=no_document)
+    unique_key: UniqueKey | None = None
+    unique_period: UniquePeriod | None = None
+    catch_up: CatchUpName | None = None
+    catch_up_max: CatchUpMax | None = None
+
+
+class NewTerms(msgspec.Struct, array_like=True, frozen=True):
+    """The fields of `Terms`, each of them or None."""
+
+    queue: str | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    payload: bytes | None = None
+    priority: Priority | None = None
+    max_retries: Count | None = None
+    tags: bytes | None = None
+    unique_key: str | None = None
+    unique_period_ms: SpanMs | None = None
+    catch_up: CatchUp | None = None
+    catch_up_max: Count | None = None
+
+    def applied_to(self, terms: Terms) -> Terms:
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(terms, **given)
+
+
+class UpdateSchedule(Operation, tag=47):
+    schedule: str  # its id or its name
+    terms: NewTerms
+
+    result: ClassVar[Any] = Schedule
+
+    def apply(self, tables: Tables) -> Schedule:
+        schedule = tables.schedules.require(self.schedule)
+        before, after = schedule.terms, self.terms.applied_to(schedule.terms)
+        if before == after:  # nothing new, or the same request once more
+            return schedule
+        schedule.terms = after
+        schedule.updated_at = tables.now
+        if (before.cron, before.timezone) != (after.cron, after.timezone):
+            schedules.start_from_now(tables, schedule)
+        schedules.put(tables, schedule)
+        return schedule
+
+
+def _plan(asking: Asking, body: UpdateScheduleBody, schedule: str) -> Plan:
+    if body.name is not None and body.name != schedule:
+        raise invalid("name", "a schedule keeps its name; make another one and delete this one")
+    check_cron("@daily" if body.cron is None else body.cron, "UTC" if body.timezone is None else body.timezone)
+    terms = NewTerms(
+        queue=body.queue,
+        cron=body.cron,
+        timezone=body.timezone,
+        payload=None if body.payload is EMPTY_RAW else checked_payload(asking, body.payload),
+        priority=None if body.priority is None else PRIORITY[body.priority],
+        max_retries=body.max_retries,
+        tags=None if body.tags is EMPTY_RAW else checked_tags(body.tags),
+        unique_key=body.unique_key,
+        unique_period_ms=None if body.unique_period is None else body.unique_period * 1_000,
+        catch_up=None if body.catch_up is None else CATCH_UP[body.catch_up],
+        catch_up_max=body.catch_up_max,
+    )
+    return plan_one(asking, schedule, UpdateSchedule(schedule, terms))
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="update_schedule",
+        method="PUT",
+        path="/schedules/{schedule_id}",
+        summary="Change a schedule, named by its id or name; what is not given stays",
+        body=UpdateScheduleBody,
+        answers={200: ScheduleView},
+        refusals=("PAYLOAD_TOO_LARGE", "SCHEDULE_NOT_FOUND"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,116 @@
+"""A schedule as clients see it, and the question to its shard that some requests begin with."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo import cron
+from corvo.job import PRIORITY_NAMES
+from corvo.json_edge import to_raw
+from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.ops.operation import Answer, Asking, Operation, Plan, Read
+from corvo.sharding import shard_of_schedule
+from corvo.state.schedules import CATCH_UP_NAMES, Schedule
+from corvo.state.tables import Tables
+
+SLOTS_SHOWN = 5
+
+
+class ScheduleView(msgspec.Struct, omit_defaults=True):
+    """Optional fields are left out when empty. `payload`, `tags` and `next_slots` are not shown in lists."""
+
+    id: str
+    name: str
+    queue: str
+    cron: str
+    timezone: str
+    paused: bool
+    priority: str
+    max_retries: int
+    catch_up: str
+    catch_up_max: int
+    fired: int  # slots, ever
+    created_at: str
+    updated_at: str
+    next_at: str | None = None
+    last_slot: str | None = None
+    last_fired_at: str | None = None
+    unique_key: str = ""
+    unique_period: int = 0  # seconds
+    payload: Any = None
+    tags: Any = None
+    next_slots: list[str] = []
+
+
+class GetSchedule(Read, tag=1035):
+    schedule: str  # its id or its name
+
+    result: ClassVar[Any] = Schedule
+
+    def read(self, tables: Tables) -> Schedule:
+        return tables.schedules.require(self.schedule)
+
+
+def in_list(schedule: Schedule, now_ns: int) -> ScheduleView:
+    """Without what is long."""
+    terms = schedule.terms
+    return ScheduleView(
+        id=schedule.id,
+        name=schedule.name,
+        queue=terms.queue,
+        cron=terms.cron,
+        timezone=terms.timezone,
+        paused=schedule.is_paused,
+        priority=PRIORITY_NAMES[terms.priority],
+        max_retries=terms.max_retries,
+        catch_up=CATCH_UP_NAMES[terms.catch_up],
+        catch_up_max=terms.catch_up_max,
+        fired=schedule.fired,
+        created_at=to_rfc3339(schedule.created_at),
+        updated_at=to_rfc3339(schedule.updated_at),
+        next_at=_next_at(schedule, now_ns),
+        last_slot=to_rfc3339_or_none(schedule.last_slot),
+        last_fired_at=to_rfc3339_or_none(schedule.last_fired_at),
+        unique_key=terms.unique_key,
+        unique_period=terms.unique_period_ms // 1_000,
+    )
+
+
+def in_full(schedule: Schedule, now_ns: int) -> ScheduleView:
+    view = in_list(schedule, now_ns)
+    view.payload = to_raw(schedule.terms.payload)
+    view.tags = to_raw(schedule.terms.tags)
+    view.next_slots = list(islice(_slots_ahead(schedule, now_ns), SLOTS_SHOWN))
+    view.next_at = view.next_slots[0] if view.next_slots else None
+    return view
+
+
+def plan_one(asking: Asking, schedule: str, ask: Operation | Read) -> Plan:
+    """Ask the schedule's shard for something that is answered with the schedule."""
+
+    def conclude(results: list[Any]) -> Answer:
+        return Answer(200, in_full(results[0], asking.clock_ns()))
+
+    return Plan([(shard_of_schedule(schedule, asking.shard_count), ask)], conclude)
+
+
+def _next_at(schedule: Schedule, now_ns: int) -> str | None:
+    """What is stored, once the leader has looked at the schedule's last change; until then, what it will find."""
+    if schedule.next_at > max(now_ns, schedule.settled_to) and not schedule.is_paused:
+        return to_rfc3339(schedule.next_at)
+    return next(_slots_ahead(schedule, now_ns), None)
+
+
+def _slots_ahead(schedule: Schedule, now_ns: int) -> Iterator[str]:
+    after = max(now_ns, schedule.settled_to)
+    while not schedule.is_paused:
+        try:
+            slot = cron.next_slot(schedule.terms.cron, schedule.terms.timezone, after)
+        except ValueError:  # made by a gateway that is newer and knows more time zones
+            return
+        if slot is None:
+            return
+        yield to_rfc3339(slot)
+        after = slot

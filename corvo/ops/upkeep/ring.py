@@ -1,0 +1,131 @@
+"""Ring: alarms whose moment has come. What each one means stands beside what sets it; here they are only looked up.
+
+The first character of an alarm's subject says what it is for. Whoever set an alarm may have changed its mind since:
+every handler looks first whether there is still something to do.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.batches import BATCH_ALARM, forget
+from corvo.consequences import draw
+from corvo.errands.watch import WATCHERS_ALARM, tell_the_rest
+from corvo.job import JobError
+from corvo.lifecycle import SETTLED, State, Verb
+from corvo.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
+from corvo.ops.jobs.fetch import WORKER_ALARM
+from corvo.ops.operation import Operation
+from corvo.state import locks
+from corvo.state.effects import EXPIRE_ALARM, change, remove
+from corvo.state.gates import GATE_ALARM
+from corvo.state.tables import PURGE_ALARM, Tables
+
+GRACE_ALARM = "g"  # followed by a job: its worker had time enough to stop
+ALARMS_AT_ONCE = 8  # one may stand for all jobs of an entry
+
+encode = msgspec.msgpack.Encoder().encode
+_decode_ids = msgspec.msgpack.Decoder(list[str]).decode
+
+Handler = Callable[[Tables, str, bytes], int]  # (tables, what follows the first character, value) → jobs looked at
+
+
+class Ring(Operation, tag=105):
+    result: ClassVar[Any] = int
+
+    def apply(self, tables: Tables) -> int:
+        looked_at = 0
+        while looked_at < UPKEEP_JOBS_PER_ENTRY:
+            due = tables.alarms.over(tables.now, ALARMS_AT_ONCE)
+            for due_at, subject, value in due:
+                if looked_at >= UPKEEP_JOBS_PER_ENTRY:
+                    tables.alarms.put_off(due_at)
+                    break
+                tables.alarms.remove(due_at, subject)
+                looked_at += HANDLERS[subject[0]](tables, subject[1:], value)
+                draw(tables)
+            if len(due) < ALARMS_AT_ONCE:
+                break
+        return looked_at
+
+
+def _expire(tables: Tables, job_id: str, value: bytes) -> int:
+    """An active job is let finish: its worker is told at its next heartbeat."""
+    job = tables.find_job(job_id)
+    if job is not None and job.state not in SETTLED and job.state is not State.ACTIVE:
+        expire(tables, job_id)
+    return 1
+
+
+def expire(tables: Tables, job_id: str) -> None:
+    job = tables.require_job(job_id)
+    job.failed_at = tables.now
+    reason = "expired before it was done"
+    if job.state is State.ACTIVE:
+        attempt = (job.worker_id, job.started_at)
+        tables.add_error(JobError(job.id, job.lease_token, job.attempt, reason, "", tables.now, *attempt))
+    else:
+        tables.add_note(job, reason)
+    change(tables, job, Verb.EXPIRE)
+
+
+def _unlock(tables: Tables, subject: str, value: bytes) -> int:
+    locks.ring(tables, subject)
+    return 1
+
+
+def _open_gate(tables: Tables, queue: str, value: bytes) -> int:
+    tables.wake(queue)
+    return 1
+
+
+def _end_grace(tables: Tables, job_id: str, value: bytes) -> int:
+    job = tables.find_job(job_id)
+    bonds = None if job is None else job.bonds
+    if job is not None and bonds is not None and job.state is State.ACTIVE and 0 < bonds.cancel_at <= tables.now:
+        job.failed_at = tables.now
+        change(tables, job, Verb.CANCEL)
+    return 1
+
+
+def _purge(tables: Tables, index: str, value: bytes) -> int:
+    """Jobs that ended together. One that has run again since, or is kept longer by now, gets an alarm of its own."""
+    job_ids = _decode_ids(value)
+    for job_id in job_ids:
+        job = tables.find_job(job_id)
+        if job is None or job.state not in SETTLED:
+            continue
+        kept_ms = tables.retention_ms(job)
+        if not kept_ms:
+            continue
+        forget_at = (job.completed_at if job.state is State.COMPLETED else job.failed_at) + kept_ms * 1_000_000
+        if forget_at <= tables.now:
+            remove(tables, job, b'{"reason":"retention"}')
+        else:
+            tables.alarms.add(forget_at, f"{PURGE_ALARM}{job_id}", encode([job_id]))
+    return len(job_ids)
+
+
+def _forget_worker(tables: Tables, worker_id: str, value: bytes) -> int:
+    """A worker has this one alarm; it is set again when it finds that the worker has been heard of since."""
+    worker = tables.find_worker(worker_id)
+    if worker is not None:
+        silent_at = worker.last_seen_at + WORKER_FORGOTTEN_NS
+        if silent_at <= tables.now:
+            tables.drop_worker(worker_id)
+        else:
+            tables.alarms.add(silent_at, WORKER_ALARM + worker_id)
+    return 1
+
+
+HANDLERS: dict[str, Handler] = {
+    EXPIRE_ALARM: _expire,
+    locks.UNLOCK_ALARM: _unlock,
+    GATE_ALARM: _open_gate,
+    GRACE_ALARM: _end_grace,
+    PURGE_ALARM: _purge,
+    WORKER_ALARM: _forget_worker,
+    BATCH_ALARM: forget,
+    WATCHERS_ALARM: tell_the_rest,
+}

@@ -1,0 +1,95 @@
+"""One batch, read from the shard that counts it: never older than the last answer anybody got about it."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.batches import Batch, callback_id, callbacks, require_batch
+from corvo.bonds import Outcome, Step
+from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.sharding import shard_of_batch, shard_of_queue
+from corvo.state.tables import Tables
+
+
+class CallbackView(msgspec.Struct, omit_defaults=True):
+    queue: str
+    payload: Any
+    job_id: str | None = None  # of the job that was made of it
+
+
+class BatchView(msgspec.Struct, omit_defaults=True):
+    """A batch as clients see it. `pending` members have not ended yet, whatever they are doing."""
+
+    id: str
+    state: str  # open, sealed, completed
+    total: int
+    pending: int
+    completed: int
+    dead: int
+    cancelled: int
+    deleted: int
+    created_at: str
+    finished_at: str | None = None
+    description: str = ""
+    on_complete: CallbackView | None = None
+    on_success: CallbackView | None = None
+    on_failure: CallbackView | None = None
+
+
+class GetBatch(Read, tag=1050):
+    batch_id: str
+
+    result: ClassVar[Any] = Batch
+
+    def read(self, tables: Tables) -> Batch:
+        return require_batch(tables, self.batch_id)
+
+
+def batch_view(batch: Batch, shard_count: int) -> BatchView:
+    made = {name for name, _ in callbacks(batch)} if batch.finished_at else set()
+
+    def callback(name: str, step: Step | None) -> CallbackView | None:
+        if step is None:
+            return None
+        shard = shard_of_queue(step.queue, shard_count)
+        return CallbackView(
+            step.queue, msgspec.Raw(step.payload), callback_id(batch, name, shard) if name in made else None
+        )
+
+    return BatchView(
+        id=batch.id,
+        state="completed" if batch.finished_at else "sealed" if batch.is_sealed else "open",
+        total=batch.total,
+        pending=batch.open,
+        completed=batch.ended[Outcome.COMPLETED],
+        dead=batch.ended[Outcome.DEAD],
+        cancelled=batch.ended[Outcome.CANCELLED],
+        deleted=batch.ended[Outcome.DELETED],
+        created_at=to_rfc3339(batch.created_at),
+        finished_at=to_rfc3339_or_none(batch.finished_at),
+        description=batch.description,
+        on_complete=callback("on_complete", batch.on_complete),
+        on_success=callback("on_success", batch.on_success),
+        on_failure=callback("on_failure", batch.on_failure),
+    )
+
+
+def _plan(asking: Asking, body: None, batch_id: str) -> Plan:
+    def conclude(results: list[Any]) -> Answer:
+        return Answer(200, batch_view(results[0], asking.shard_count))
+
+    return Plan([(shard_of_batch(batch_id, asking.shard_count), GetBatch(batch_id))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="get_batch",
+        method="GET",
+        path="/batches/{batch_id}",
+        summary="One batch with the outcomes of its jobs",
+        answers={200: BatchView},
+        refusals=("BATCH_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,220 @@
+"""Events: what happened to jobs and queues, from a point on. Any replica answers, from its own copy of the journal.
+
+Each shard numbers its events without a hole. A cursor names, for every shard, the last event that was seen
+(`0:1234,1:77`), and means the same on every node. Events of one shard come in the order in which they happened; between
+shards there is no order but that of their clocks.
+"""
+
+from collections.abc import Callable
+from heapq import merge
+from itertools import islice
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.errors import invalid
+from corvo.events import HAPPENING_NAMES, Event, Happening
+from corvo.job import Count, SpanMs
+from corvo.json_edge import to_raw
+from corvo.limits import QUEUE_NAME, SHARDS_MAX
+from corvo.ops.operation import Endpoint, Query
+from corvo.state.journal import Journal, Told
+
+# In place of the number of an event: the newest one there is, and whatever stands before the oldest one that is kept.
+NOW = -1
+START = -2
+EVENTS_PER_PAGE = 1_000
+FILTERS_MAX = 100  # names in one list
+LOOKED_AT_MAX = 10_000  # events in one go: whoever waits for a rare one must not hold up the shard
+BYTES_PER_ANSWER = 1024 * 1024
+_NUMBER_DIGITS = 16
+
+
+class EventsFound(msgspec.Struct, array_like=True):
+    upto: int  # every event up to this one was looked at
+    events: list[Told]
+    missed: int = 0  # events after the point asked for that are no longer kept
+    has_more: bool = False  # there are events behind `upto`
+
+
+class Filters(msgspec.Struct, array_like=True, frozen=True):
+    """An event passes when every list that is not empty names it."""
+
+    queues: tuple[str, ...] = ()
+    job_ids: tuple[str, ...] = ()
+    types: tuple[Happening, ...] = ()
+
+    def sieve(self) -> Callable[[Event], bool]:
+        """Whether an event passes. With sets: a long list is held against thousands of events."""
+        queues, job_ids, types = frozenset(self.queues), frozenset(self.job_ids), frozenset(self.types)
+        return lambda event: (
+            (not queues or event.queue in queues)
+            and (not types or event.happening in types)
+            and (not job_ids or event.job_id in job_ids)
+        )
+
+
+class GetEvents(Query, tag=1040):
+    """With `wait_ms` the answer waits until there is an event that passes. Asked of the replica at hand: one that is
+    behind knows less, never anything else."""
+
+    after: Annotated[int, Meta(ge=START, le=2**53 - 1)]
+    events_max: Count = EVENTS_PER_PAGE
+    wait_ms: SpanMs = 0
+    filters: Filters = Filters()
+
+    result: ClassVar[Any] = EventsFound
+
+    def look(self, journal: Journal) -> EventsFound:
+        if self.after == NOW:
+            return EventsFound(journal.last, [])
+        dropped = journal.first - 1
+        found = EventsFound(max(self.after, dropped), [])
+        if self.after != START:
+            found.missed = found.upto - self.after
+        size = 0
+        passes = self.filters.sieve()
+        for told in islice(journal.after(found.upto), LOOKED_AT_MAX):
+            if len(found.events) >= self.events_max or size > BYTES_PER_ANSWER:
+                break
+            if passes(told.event):
+                found.events.append(told)
+                size += len(told.event.data) + 100
+            found.upto = told.seq
+        found.has_more = found.upto < journal.last
+        return found
+
+
+# What clients see
+
+
+class EventView(msgspec.Struct, omit_defaults=True):
+    seq: Annotated[int, Meta(description="number within its shard, without a hole")]
+    shard: int
+    type: str
+    at_ns: int
+    job_id: str = ""
+    queue: str = ""
+    data: Any = None
+
+
+class Gap(msgspec.Struct):
+    """Told as the event `gap`: so many events of a shard came after the cursor and are no longer kept."""
+
+    shard: int
+    missed: int
+
+
+class EventsPage(msgspec.Struct, omit_defaults=True):
+    events: list[EventView]
+    next: Annotated[str, Meta(description="`after_seq` of the next page")]
+    has_more: bool = False
+    missed: Annotated[int, Meta(description="events after the cursor that are no longer kept")] = 0
+
+
+_LIST = "names with commas between them"
+
+
+class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
+    last_event_id: Annotated[str, Meta(description="go on after this event; the header `Last-Event-ID` wins")] = ""
+    after: Annotated[str, Meta(description="the same")] = ""
+    begin: Annotated[str, Meta(description="`start`: with the oldest event that is kept")] = msgspec.field(
+        name="from", default=""
+    )
+    queues: Annotated[str, Meta(description=_LIST)] = ""
+    job_ids: Annotated[str, Meta(description=_LIST)] = ""
+    types: Annotated[str, Meta(description=_LIST)] = ""
+
+
+class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
+    after_seq: Annotated[str, Meta(description="`next` of the page before; without it, the oldest event kept")] = ""
+    limit: Annotated[int, Meta(ge=1, le=EVENTS_PER_PAGE)] = 100
+    queues: Annotated[str, Meta(description=_LIST)] = ""
+    job_ids: Annotated[str, Meta(description=_LIST)] = ""
+    types: Annotated[str, Meta(description=_LIST)] = ""
+
+
+def event_view(shard: int, told: Told) -> EventView:
+    event = told.event
+    name = HAPPENING_NAMES[event.happening]
+    return EventView(told.seq, shard, name, told.at, event.job_id, event.queue, to_raw(event.data))
+
+
+def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
+    names = _names("queues", queues)
+    for name in names:
+        if not QUEUE_NAME.fullmatch(name):
+            raise invalid("queues", f"{name!r} is no name of a queue")
+    happenings = []
+    for name in _names("types", types):
+        if name not in HAPPENING_NAMES:
+            raise invalid("types", f"{name!r} is no type of event; there are {', '.join(HAPPENING_NAMES)}")
+        happenings.append(Happening(HAPPENING_NAMES.index(name)))
+    return Filters(names, _names("job_ids", job_ids), tuple(happenings))
+
+
+def _names(field: str, text: str) -> tuple[str, ...]:
+    names = tuple(name for name in text.split(",") if name)
+    if len(names) > FILTERS_MAX:
+        raise invalid(field, f"{len(names)} names; at most {FILTERS_MAX} are looked for")
+    return names
+
+
+def format_cursor(cursor: list[int]) -> str:
+    return ",".join(f"{shard}:{seq}" for shard, seq in enumerate(cursor))
+
+
+def parse_cursor(field: str, text: str, shard_count: int) -> list[int]:
+    """A shard that it does not name is read from its start. A plain number will do where there is one shard."""
+    cursor = [START] * shard_count
+    if text in ("", "0"):
+        return cursor
+    if shard_count == 1 and text.isdecimal():
+        text = f"0:{text}"
+    for part in text.split(",")[: SHARDS_MAX + 1]:
+        shard, _, seq = part.partition(":")
+        if not _is_number(shard) or not _is_number(seq) or int(shard) >= shard_count:
+            raise invalid(field, "this is no cursor of this cluster's events; leave it out to begin anew")
+        cursor[int(shard)] = int(seq)
+    return cursor
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS and int(text) < 2**53
+
+
+def merge_pages(cursor: list[int], found: list[EventsFound], limit: int) -> tuple[list[EventView], list[int]]:
+    """The first so many events of all shards by time, and the cursor behind them. What does not fit is asked for
+    again."""
+    streams = [[event_view(shard, told) for told in one.events] for shard, one in enumerate(found)]
+    ordered = list(islice(merge(*streams, key=lambda event: event.at_ns), limit))
+    taken = [0] * len(found)
+    for event in ordered:
+        taken[event.shard] += 1
+    behind = [
+        one.upto if taken[shard] == len(one.events) else one.events[taken[shard]].seq - 1
+        for shard, one in enumerate(found)
+    ]
+    return ordered, [max(*both) for both in zip(cursor, behind, strict=True)]
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="events",
+        method="GET",
+        path="/events",
+        summary="Events as they happen, as a stream of server-sent events",
+        query=EventsQuery,
+        answers={200: EventView},
+        media="text/event-stream",
+    ),
+    Endpoint(
+        name="cluster_events",
+        method="GET",
+        path="/cluster/events",
+        summary="One page of the events that are kept",
+        query=EventsPageQuery,
+        answers={200: EventsPage},
+    ),
+)

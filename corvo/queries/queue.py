@@ -1,0 +1,155 @@
+"""One queue, read from the shard that holds it: its counts, its controls, and what they let through now."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.job import Controls, Moment, Priority, Queue
+from corvo.lifecycle import State
+from corvo.limits import RETENTION_MS_DEFAULT
+from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.ops.queues.control import checked_name, require_queue
+from corvo.sharding import shard_of_queue
+from corvo.state import keys
+from corvo.state.tables import Tables
+
+
+class RetentionView(msgspec.Struct):
+    """Milliseconds; null: for ever."""
+
+    completed_ms: int | None
+    dead_ms: int | None
+    cancelled_ms: int | None
+
+
+class QueueDetail(msgspec.Struct, kw_only=True):
+    name: str
+    status: Annotated[str, Meta(description="`active`, `paused`, `draining` or `drained`")]
+    paused: bool
+    draining: bool
+    created_at: str
+    pending: int
+    active: int
+    held: int
+    completed: int
+    dead: int
+    scheduled: int
+    retrying: int
+    cancelled: int
+    enqueued: Annotated[int, Meta(description="jobs, ever")]
+    completed_total: Annotated[int, Meta(description="jobs, ever")]
+    failed: Annotated[int, Meta(description="attempts, ever")]
+    left: Annotated[int, Meta(description="jobs that have not ended, held ones included")]
+    max_concurrency: int | None = None
+    rate_limit: int | None = None
+    rate_window_ms: int | None = None
+    rate_room: Annotated[int | None, Meta(description="claims that the throttle lets through now")] = None
+    rate_room_at: Annotated[str | None, Meta(description="when it lets the next one through, if none now")] = None
+    retention: RetentionView
+    oldest_pending_at: Annotated[
+        str | None, Meta(description="since when the job that has been pending longest is so")
+    ] = None
+    oldest_pending_age_ms: int | None = None
+
+
+class QueueRecord(msgspec.Struct, array_like=True):
+    queue: Queue
+    pending_since: int  # 0: nothing is pending
+    rate_room: int  # -1: no throttle
+    rate_room_at: int  # 0: there is room
+
+
+class GetQueue(Read, tag=1055):
+    name: str
+    now: Moment  # of the asker: a shard with nothing to do has not looked at the clock for a while
+
+    result: ClassVar[Any] = QueueRecord
+
+    def read(self, tables: Tables) -> QueueRecord:
+        queue = require_queue(tables, self.name)
+        record = QueueRecord(queue, _pending_since(tables, queue), -1, 0)
+        if queue.controls is not None and queue.controls.rate:
+            now = max(self.now, tables.now)
+            record.rate_room = tables.throttles.room(queue.name, queue.controls, now)
+            if not record.rate_room:
+                record.rate_room_at = tables.throttles.free_at(queue.name, queue.controls)
+        return record
+
+
+def _pending_since(tables: Tables, queue: Queue) -> int:
+    """A place in the order of pending jobs is the moment at which it was taken."""
+    found = []
+    for priority in Priority:
+        prefix = keys.pending_prefix(queue.name, priority)
+        start = prefix + keys.pack_u64(queue.cursors[priority] + 1)
+        first = next(iter(tables.overlay.scan(start, keys.prefix_end(prefix))), None)
+        if first is not None:
+            found.append(keys.pending_position(first[0], len(prefix))[0])
+    return min(found, default=0)
+
+
+def status_of(is_paused: bool, is_draining: bool, active: int) -> str:
+    if is_draining:
+        return "draining" if active else "drained"
+    return "paused" if is_paused else "active"
+
+
+def queue_detail(record: QueueRecord, now: int) -> QueueDetail:
+    queue, since = record.queue, record.pending_since
+    counts = queue.counts
+    controls = queue.controls or Controls()
+    return QueueDetail(
+        name=queue.name,
+        status=status_of(controls.is_paused, controls.is_draining, counts[State.ACTIVE]),
+        paused=controls.is_paused,
+        draining=controls.is_draining,
+        created_at=to_rfc3339(queue.created_at),
+        pending=counts[State.PENDING],
+        active=counts[State.ACTIVE],
+        held=counts[State.HELD],
+        completed=counts[State.COMPLETED],
+        dead=counts[State.DEAD],
+        scheduled=counts[State.SCHEDULED],
+        retrying=counts[State.RETRYING],
+        cancelled=counts[State.CANCELLED],
+        enqueued=queue.enqueued,
+        completed_total=queue.completed,
+        failed=queue.failed,
+        left=sum(counts[state] for state in (State.PENDING, State.ACTIVE, State.HELD, State.SCHEDULED, State.RETRYING)),
+        max_concurrency=controls.max_concurrency or None,
+        rate_limit=controls.rate or None,
+        rate_window_ms=controls.window_ms or None,
+        rate_room=None if record.rate_room < 0 else record.rate_room,
+        rate_room_at=to_rfc3339_or_none(record.rate_room_at),
+        retention=RetentionView(*map(_kept_ms, controls.retention_ms)),
+        oldest_pending_at=to_rfc3339_or_none(since),
+        oldest_pending_age_ms=max(now - since, 0) // 1_000_000 if since else None,
+    )
+
+
+def _kept_ms(own: int) -> int | None:
+    return RETENTION_MS_DEFAULT if own < 0 else own or None
+
+
+def _plan(asking: Asking, body: None, name: str) -> Plan:
+    now = asking.clock_ns()
+
+    def conclude(results: list[Any]) -> Answer:
+        return Answer(200, queue_detail(results[0], asking.clock_ns()))
+
+    return Plan([(shard_of_queue(checked_name(name), asking.shard_count), GetQueue(name, now))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="get_queue",
+        method="GET",
+        path="/queues/{name}",
+        summary="One queue with its counts, its limits and what is left in it",
+        answers={200: QueueDetail},
+        refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,60 @@
+"""Schedules, read from the shards that keep them: never older than the last answer anybody got about them."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.ops.schedules.view import GetSchedule, ScheduleView, in_list, plan_one
+from corvo.state.schedules import Schedule
+from corvo.state.tables import Tables
+
+
+class ListSchedules(Read, tag=1036):
+    """All of one shard, without what is long."""
+
+    result: ClassVar[Any] = list[Schedule]
+
+    def read(self, tables: Tables) -> list[Schedule]:
+        return [_short(schedule) for schedule in tables.schedules.all()]
+
+
+def _short(schedule: Schedule) -> Schedule:
+    terms = msgspec.structs.replace(schedule.terms, payload=b"", tags=b"")
+    return msgspec.structs.replace(schedule, terms=terms)
+
+
+def _plan_one(asking: Asking, body: None, schedule: str) -> Plan:
+    return plan_one(asking, schedule, GetSchedule(schedule))
+
+
+def _plan_all(asking: Asking, body: None) -> Plan:
+    def conclude(results: list[list[Schedule]]) -> Answer:
+        now_ns = asking.clock_ns()
+        found = sorted((schedule for of_shard in results for schedule in of_shard), key=lambda one: one.name)
+        return Answer(200, [in_list(schedule, now_ns) for schedule in found])
+
+    return Plan([(shard, ListSchedules()) for shard in range(asking.shard_count)], conclude)
+
+
+QUERIES: tuple[type[Query], ...] = (GetSchedule, ListSchedules)
+
+ENDPOINTS = (
+    Endpoint(
+        name="schedules",
+        method="GET",
+        path="/schedules",
+        summary="All cron schedules by name",
+        answers={200: list[ScheduleView]},
+        plan=_plan_all,
+    ),
+    Endpoint(
+        name="get_schedule",
+        method="GET",
+        path="/schedules/{schedule_id}",
+        summary="One schedule, by its id or name, with its next slots",
+        answers={200: ScheduleView},
+        refusals=("SCHEDULE_NOT_FOUND",),
+        plan=_plan_one,
+    ),
+)

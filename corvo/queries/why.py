@@ -1,0 +1,326 @@
+"""Why is it not running? The exact reason, from the state of the shard that holds the job and from what its leader
+knows of those who ask for work.
+
+Of several reasons the first that must go away is given, the others by their codes in `also`. Who asks for a queue is in
+no log: it is known since this leader took over, and the answer says since when.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import islice
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from corvo.bonds import Bonds
+from corvo.job import PRIORITY_NAMES, Controls, Job, Priority, Queue
+from corvo.lifecycle import STATE_NAMES, State
+from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.sharding import shard_of_job
+from corvo.state import keys
+from corvo.state.tables import Tables
+
+AHEAD_COUNTED_MAX = 10_000  # each is a key to be read, while others wait
+NOBODY_AFTER_NS = 5_000_000_000  # a queue that nobody asks for this long has no worker to speak of
+DEPENDENCIES_SHOWN = 10
+
+REASONS: dict[str, str] = {
+    "PAUSED": "the queue is paused",
+    "DRAINING": "the queue is draining: it gives out no more jobs",
+    "CONCURRENCY": "as many jobs of the queue are active as may be",
+    "THROTTLED": "the queue has given out as many jobs as its rate allows",
+    "NO_WORKER": "nobody asks for jobs of this queue",
+    "JOBS_AHEAD": "workers ask for the queue, and other jobs are served first",
+    "NEXT": "the next worker that asks for the queue gets it",
+    "WAITING_FOR_JOBS": "other jobs must end first",
+    "SCHEDULED": "its time has not come",
+    "RETRYING": "an attempt failed, and the next one waits",
+    "HELD": "somebody has to approve or reject it",
+    "RUNNING": "a worker has it",
+    "CANCELLING": "a worker has it, and was asked to stop",
+    "COMPLETED": "it is done",
+    "DEAD": "no attempt is left",
+    "CANCELLED": "it was cancelled",
+}
+
+
+class Demand(NamedTuple):
+    """What the leader knows of those who ask for a queue. Moments by its clock."""
+
+    now: int
+    is_waited_for: bool  # somebody waits for a job of this queue at this moment
+    asked_at: int  # when somebody last asked; 0: not since `known_since`
+    known_since: int
+
+
+class JobsAhead(msgspec.Struct):
+    count: int
+    is_exact: Annotated[bool, Meta(description="false: there are more than `count`")]
+    by_priority: dict[str, int]
+
+
+class WhyView(msgspec.Struct, omit_defaults=True):
+    """`message` is for people; `reason` and the fields below it for programs. Fields that do not apply are left out."""
+
+    job_id: str
+    queue: str
+    state: str
+    reason: str
+    message: str
+    also: Annotated[list[str], Meta(description="further reasons, when this one is gone")] = []
+    until: Annotated[str | None, Meta(description="when the reason goes away by itself")] = None
+    since: str | None = None
+    active: int | None = None
+    max_concurrency: int | None = None
+    rate: int | None = None
+    window_ms: int | None = None
+    jobs_ahead: JobsAhead | None = None
+    workers_waiting: bool | None = None
+    last_asked_at: str | None = None
+    known_since: Annotated[str | None, Meta(description="since when it is known who asks for the queue")] = None
+    waits_for: list[str] = []
+    waits_for_count: int | None = None
+    worker_id: str = ""
+    hostname: str = ""
+    lease_expires_at: str | None = None
+    attempt: int | None = None
+    max_retries: int | None = None
+    last_error: str | None = None
+    hold_reason: str = ""
+
+
+class Why(Read, tag=1045):
+    job_id: str
+
+    result: ClassVar[Any] = WhyView
+
+    def read(self, tables: Tables) -> WhyView:
+        """From the tables alone: as a leader sees it that has just taken over."""
+        return self.explain(tables, lambda queue: Demand(tables.now, False, 0, tables.now))
+
+    def explain(self, tables: Tables, demand_for: Callable[[str], Demand]) -> WhyView:
+        job = tables.require_job(self.job_id)
+        view = WhyView(job.id, job.queue, STATE_NAMES[job.state], "", "")
+        if job.state is State.PENDING:
+            _of_pending(tables, job, demand_for(job.queue), view)
+        else:
+            _EXPLAIN[job.state](tables, job, view)
+        return view
+
+
+# Pending: the gates of its queue, then those who stand before it, then those who ask
+
+
+def _of_pending(tables: Tables, job: Job, demand: Demand, view: WhyView) -> None:
+    queue = tables.find_queue(job.queue)
+    assert queue is not None, job.queue
+    view.jobs_ahead = ahead = jobs_ahead(tables, queue, job)
+    now = max(tables.now, demand.now)
+    found = [] if queue.controls is None else _gates(tables, queue, queue.controls, now, view)
+    found.append(_line(job, demand, ahead, view))
+    (view.reason, view.message), *others = found
+    view.also = [code for code, _ in others if code not in ("NEXT", "JOBS_AHEAD")]
+
+
+def _gates(tables: Tables, queue: Queue, controls: Controls, now: int, view: WhyView) -> list[tuple[str, str]]:
+    found = []
+    if controls.is_paused:
+        found.append(("PAUSED", f"the queue {queue.name} is paused; resume it to let its jobs run"))
+    if controls.is_draining:
+        active = view.active = queue.counts[State.ACTIVE]
+        text = f"the queue {queue.name} is drained: none of its jobs run, none begin until it is resumed"
+        if active:
+            text = f"the queue {queue.name} is draining: {active} of its jobs still run, none begin until it is resumed"
+        found.append(("DRAINING", text))
+    if controls.max_concurrency and queue.counts[State.ACTIVE] >= controls.max_concurrency:
+        view.active, view.max_concurrency = queue.counts[State.ACTIVE], controls.max_concurrency
+        found.append(
+            (
+                "CONCURRENCY",
+                f"concurrency {view.active}/{view.max_concurrency}: as many jobs of the queue {queue.name} are active "
+                "as may be",
+            )
+        )
+    if controls.rate and not tables.throttles.room(queue.name, controls, now):
+        free_at = tables.throttles.free_at(queue.name, controls)
+        view.rate, view.window_ms, view.until = controls.rate, controls.window_ms, to_rfc3339(free_at)
+        found.append(
+            (
+                "THROTTLED",
+                f"throttled until {_when(free_at)}: the queue {queue.name} gives out {controls.rate} jobs in "
+                f"{_span(controls.window_ms * 1_000_000)}",
+            )
+        )
+    return found
+
+
+def _line(job: Job, demand: Demand, ahead: JobsAhead, view: WhyView) -> tuple[str, str]:
+    view.workers_waiting = demand.is_waited_for
+    view.last_asked_at = to_rfc3339_or_none(demand.asked_at)
+    view.known_since = to_rfc3339(demand.known_since)
+    before = _count_of(ahead)
+    silent_since = demand.asked_at or demand.known_since
+    if not demand.is_waited_for and (not demand.asked_at or demand.now - silent_since >= NOBODY_AFTER_NS):
+        for_long = _span(demand.now - silent_since)
+        text = f"nobody has asked for the queue {job.queue} for {for_long}"
+        if not demand.asked_at:
+            text = f"nobody has asked for the queue {job.queue} since this leader took over {for_long} ago"
+        return "NO_WORKER", f"{text}; {before}"
+    if ahead.count:
+        return "JOBS_AHEAD", before
+    if demand.is_waited_for:
+        return "NEXT", "it is next: workers are waiting"
+    return "NEXT", f"it is next: a worker asked for the queue {job.queue} {_span(demand.now - demand.asked_at)} ago"
+
+
+def jobs_ahead(tables: Tables, queue: Queue, job: Job) -> JobsAhead:
+    """Those that any fetch from this queue claims first: of higher priority, or as high and older."""
+    by_priority: dict[str, int] = {}
+    left = AHEAD_COUNTED_MAX + 1
+    for priority in Priority:
+        if priority > job.priority or left == 0:
+            break
+        prefix = keys.pending_prefix(queue.name, priority)
+        stop = keys.prefix_end(prefix) if priority != job.priority else prefix + keys.pack_u64(job.position)
+        start = prefix + keys.pack_u64(queue.cursors[priority] + 1)
+        count = sum(1 for _ in islice(tables.overlay.scan(start, stop), left)) if start < stop else 0
+        left -= count
+        if count:
+            by_priority[PRIORITY_NAMES[priority]] = count
+    is_exact = left > 0
+    if not is_exact:
+        by_priority[next(reversed(by_priority))] -= 1  # the one too many that told us so
+    return JobsAhead(sum(by_priority.values()), is_exact, by_priority)
+
+
+def _count_of(ahead: JobsAhead) -> str:
+    if not ahead.count:
+        return "no job is ahead of it"
+    parts = ", ".join(f"{count:,} {name}" for name, count in ahead.by_priority.items())
+    number = f"{ahead.count:,}" if ahead.is_exact else f"more than {ahead.count:,}"
+    return f"{number} job{'s are' if ahead.count != 1 else ' is'} ahead of it ({parts})"
+
+
+# The other states
+
+
+def _of_scheduled(tables: Tables, job: Job, view: WhyView) -> None:
+    bonds = job.bonds
+    if job.due_at == LATEST_NS and bonds is not None and bonds.waits_for:
+        _of_waiting(bonds, view)
+        return
+    view.reason, view.until = "SCHEDULED", to_rfc3339(job.due_at)
+    view.message = f"scheduled for {_when(job.due_at)}"
+
+
+def _of_waiting(bonds: Bonds, view: WhyView) -> None:
+    view.reason, view.waits_for_count = "WAITING_FOR_JOBS", len(bonds.waits_for)
+    view.waits_for = list(bonds.waits_for[:DEPENDENCIES_SHOWN])
+    others = len(bonds.waits_for) - 1
+    view.message = f"waiting for job {bonds.waits_for[0]} to complete"
+    if others:
+        view.message = f"waiting for job {bonds.waits_for[0]} and {others} other{'s' * (others > 1)} to complete"
+    if bonds.scheduled_at:
+        view.until = to_rfc3339(bonds.scheduled_at)
+        view.message += f", and not before {_when(bonds.scheduled_at)}"
+
+
+def _of_retrying(tables: Tables, job: Job, view: WhyView) -> None:
+    _tell_attempts(tables, job, view)
+    view.reason, view.until = "RETRYING", to_rfc3339(job.due_at)
+    view.message = f"retrying at {_when(job.due_at)}, {_after_error(job, view)}"
+
+
+def _of_held(tables: Tables, job: Job, view: WhyView) -> None:
+    view.reason = "HELD"
+    view.hold_reason = job.bonds.hold_reason if job.bonds is not None else ""
+    view.message = "held" + (f": {view.hold_reason}" if view.hold_reason else "") + "; approve or reject it"
+
+
+def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
+    bonds = job.bonds
+    view.worker_id, view.hostname = job.worker_id, job.hostname
+    view.attempt, view.max_retries = job.attempt, job.max_retries
+    claimed_at = bonds.claimed_at if bonds is not None else 0
+    since = job.started_at or claimed_at  # a worker that claims first has not begun until it says so
+    view.since, view.lease_expires_at = to_rfc3339_or_none(since), to_rfc3339(job.lease_expires_at)
+    view.reason = "RUNNING"
+    doing = "it is running" if job.started_at else "it is claimed and has not begun"
+    view.message = (
+        f"{doing}: worker {job.worker_id} has it since {_when(since)}, its lease ends at {_when(job.lease_expires_at)}"
+    )
+    if bonds is not None and bonds.cancel_at:
+        view.reason, view.until = "CANCELLING", to_rfc3339(bonds.cancel_at)
+        view.message += f"; it was asked to stop, and is cancelled at {_when(bonds.cancel_at)} at the latest"
+
+
+def _of_completed(tables: Tables, job: Job, view: WhyView) -> None:
+    view.reason, view.since = "COMPLETED", to_rfc3339(job.completed_at)
+    view.message = f"it completed at {_when(job.completed_at)}"
+
+
+def _of_dead(tables: Tables, job: Job, view: WhyView) -> None:
+    _tell_attempts(tables, job, view)
+    view.reason, view.since = "DEAD", to_rfc3339_or_none(job.failed_at)
+    view.message = f"it died at {_when(job.failed_at)}, {_after_error(job, view)}; retry it to run it again"
+
+
+def _of_cancelled(tables: Tables, job: Job, view: WhyView) -> None:
+    _tell_attempts(tables, job, view)
+    view.reason, view.since = "CANCELLED", to_rfc3339_or_none(job.failed_at)
+    view.message = f"it was cancelled at {_when(job.failed_at)}; retry it to run it again"
+
+
+_EXPLAIN: dict[State, Callable[[Tables, Job, WhyView], None]] = {
+    State.SCHEDULED: _of_scheduled,
+    State.RETRYING: _of_retrying,
+    State.HELD: _of_held,
+    State.ACTIVE: _of_active,
+    State.COMPLETED: _of_completed,
+    State.DEAD: _of_dead,
+    State.CANCELLED: _of_cancelled,
+}
+
+
+def _tell_attempts(tables: Tables, job: Job, view: WhyView) -> None:
+    view.attempt, view.max_retries = job.attempt, job.max_retries
+    errors = tables.errors(job.id)
+    if errors:
+        view.last_error = errors[-1].error
+
+
+def _after_error(job: Job, view: WhyView) -> str:
+    tried = f"after attempt {job.attempt} of {job.max_retries}"
+    return f"{tried}: {view.last_error}" if view.last_error else tried
+
+
+def _when(moment_ns: int) -> str:
+    """To the second: a sentence is for people, the exact moment stands beside it."""
+    return f"{to_rfc3339(moment_ns)[:19]}Z" if moment_ns else "an unknown time"
+
+
+def _span(span_ns: int) -> str:
+    seconds = max(span_ns, 0) // 1_000_000_000
+    return f"{seconds} s" if seconds < 120 else str(timedelta(seconds=seconds))
+
+
+def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+    def conclude(results: list[Any]) -> Answer:
+        return Answer(200, results[0])
+
+    return Plan([(shard_of_job(job_id, asking.shard_count), Why(job_id))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="why",
+        method="GET",
+        path="/jobs/{job_id}/why",
+        summary="Why a job is not running, or that it is",
+        answers={200: WhyView},
+        refusals=("JOB_NOT_FOUND",),
+        plan=_plan,
+    ),
+)

@@ -1,0 +1,29 @@
+"""Approve: a held job goes to the back of its queue."""
+
+from corvo.bonds import Bonds
+from corvo.lifecycle import State
+from corvo.ops.jobs.approve import Approve
+from corvo.ops.jobs.hold import Hold
+from tests.support.builders import enqueue, fetch, job_id
+from tests.support.machine import Machine
+from tests.support.roads import a_machine_with
+
+
+def test_an_approved_job_stands_at_the_back() -> None:
+    machine = a_machine_with(State.HELD)
+    machine.apply(enqueue(2), Approve(9, job_id(1)))
+
+    assert [claimed.job_id for claimed in machine.one(fetch(count=2))] == [job_id(2), job_id(1)]
+    assert machine.job(1).bonds.hold_reason == ""
+    machine.check()
+
+
+def test_an_approved_job_waits_for_no_other() -> None:
+    machine = Machine()
+    machine.apply(enqueue(2, queue="other"))
+    machine.apply(enqueue(1, bonds=Bonds(waits_for=(job_id(2),))), Hold(8, job_id(1)))
+
+    machine.apply(Approve(9, job_id(1)))
+
+    assert [claimed.job_id for claimed in machine.one(fetch())] == [job_id(1)]
+    assert machine.job(1).bonds.waits_for == ()

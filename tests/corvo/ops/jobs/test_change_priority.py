@@ -1,0 +1,47 @@
+"""ChangePriority: a job that waits is filed anew under another priority."""
+
+import pytest
+
+from corvo.events import Happening
+from corvo.job import Priority
+from corvo.lifecycle import STATE_NAMES, State
+from corvo.ops.jobs.change_priority import WAITING, ChangePriority
+from tests.support.builders import enqueue, fetch, job_id
+from tests.support.happenings import events_of
+from tests.support.machine import Machine, nothing_changes
+from tests.support.roads import a_machine_with
+
+HIGH = ChangePriority(job_id(1), Priority.HIGH)
+
+
+@pytest.mark.parametrize("state", State, ids=STATE_NAMES)
+def test_it_is_for_jobs_that_wait(state: State) -> None:
+    machine = a_machine_with(state)
+
+    if state in WAITING:
+        assert machine.one(HIGH) is None
+        assert (machine.job(1).priority, machine.job(1).state) == (Priority.HIGH, state)
+        machine.check()
+        with nothing_changes(machine):
+            assert machine.one(HIGH) is None
+        return
+    with nothing_changes(machine):
+        refused = machine.one(HIGH)
+    assert (refused.code, f"is {STATE_NAMES[state]}" in refused.message) == ("WRONG_STATE", True)
+
+
+def test_a_pending_job_goes_to_the_back_of_its_new_class() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, 2), enqueue(3, priority=Priority.HIGH))
+    machine.apply(HIGH)
+
+    assert [claimed.job_id for claimed in machine.one(fetch(count=3))] == [job_id(3), job_id(1), job_id(2)]
+    machine.check()
+
+
+def test_the_change_is_told() -> None:
+    machine = a_machine_with(State.PENDING)
+    machine.apply(HIGH)
+
+    event = events_of(machine)[-1]
+    assert (event.happening, event.data) == (Happening.PRIORITY_CHANGED, b'{"priority":"high"}')

@@ -1,0 +1,12 @@
+"""What a shard's journal has told, for tests that ask about it."""
+
+from corvo.events import Event, Happening
+from tests.support.machine import Machine
+
+
+def events_of(machine: Machine) -> list[Event]:
+    return [told.event for told in machine.tables.journal.after(0)]
+
+
+def happenings(machine: Machine, job_id: str | None = None) -> list[Happening]:
+    return [event.happening for event in events_of(machine) if job_id in (None, event.job_id)]
