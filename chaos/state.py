@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from corvo.state import keys
 from corvo.state.schedules import Schedule, decode_schedule
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
+FLUSHED_S = 10.0
+
 
 class Held(msgspec.Struct):
     """Records of all shards, by key."""
@@ -33,10 +36,11 @@ class Held(msgspec.Struct):
 
 
 def held_by_shards(data_dir: Path, shards: int) -> Held:
-    """Everything on disk in every shard. Only exact when nothing has been written for some milliseconds."""
+    """Everything that every shard has applied; only exact when nothing is written meanwhile."""
     held = Held()
     for shard in range(shards):
         with _Line(data_dir, shard) as line:
+            line.await_flushed()
             start = b""
             while True:
                 piece: Piece = line.ask(Scan(start, 2_000))
@@ -102,6 +106,15 @@ class _Line:
             self.ask(GetStatus())
         finally:
             os.chdir(here)
+
+    def await_flushed(self) -> None:
+        """A scan shows what is on disk, and what is applied gets there some milliseconds later."""
+        applied = self.ask(GetStatus()).applied_index
+        deadline = time.monotonic() + FLUSHED_S
+        while self.ask(Scan(b"", 1)).as_of < applied:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {FLUSHED_S:g} s for a shard to write what it has applied")
+            time.sleep(0.01)
 
     def ask(self, ask: Scan | GetStatus, timeout_ms: int = 10_000) -> Any:
         self._next_id += 1

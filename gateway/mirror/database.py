@@ -18,7 +18,8 @@ import msgspec
 
 from corvo.moments import to_rfc3339, to_rfc3339_or_none
 from gateway.mirror import statements
-from gateway.mirror.rows import NO_STRETCH, Row, Rows, Stretch
+from gateway.mirror.columns import Row
+from gateway.mirror.rows import NO_STRETCH, Rows, Stretch
 from gateway.mirror.schema import SCHEMA_VERSION, create_statements, seed_rows
 
 WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it

@@ -9,7 +9,7 @@ there before (also a job that was deleted and born again under one id between tw
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from gateway.mirror import rows, schema
+from gateway.mirror import columns, schema
 
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 
@@ -39,15 +39,15 @@ def _text(statement: sa.UpdateBase) -> str:
     return str(statement.compile(dialect=_DIALECT))
 
 
-JOBS = TableStatements(schema.jobs, rows.PLAIN_JOB_COLUMNS, "id")
-BONDED_JOBS = TableStatements(schema.jobs, rows.JOB_COLUMNS, "id")
-JOB_ERRORS = TableStatements(schema.job_errors, rows.JOB_ERROR_COLUMNS, "job_id", "claim")
-QUEUES = TableStatements(schema.queues, rows.QUEUE_COLUMNS, "name")
-WORKERS = TableStatements(schema.workers, rows.WORKER_COLUMNS, "id")
-SCHEDULES = TableStatements(schema.schedules, rows.SCHEDULE_COLUMNS, "id")
-BATCHES = TableStatements(schema.batches, rows.BATCH_COLUMNS, "id")
+JOBS = TableStatements(schema.jobs, columns.PLAIN_JOB_COLUMNS, "id")
+BONDED_JOBS = TableStatements(schema.jobs, columns.JOB_COLUMNS, "id")
+JOB_ERRORS = TableStatements(schema.job_errors, columns.JOB_ERROR_COLUMNS, "job_id", "claim")
+QUEUES = TableStatements(schema.queues, columns.QUEUE_COLUMNS, "name")
+WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
+SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
+BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
-PUT_PRESENCE = _replace(schema.presence, rows.WORKER_COLUMNS)
+PUT_PRESENCE = _replace(schema.presence, columns.WORKER_COLUMNS)
 CLEAR_PRESENCE = _text(sa.delete(schema.presence))
 CLEAR_PRESENCE_OF = _text(sa.delete(schema.presence).where(schema.presence.c.shard == sa.bindparam("of_shard")))
 

@@ -11,7 +11,7 @@ from typing import Any
 from corvo.job import Priority, encode
 from corvo.state import keys
 from corvo.state.schedules import CatchUp, Schedule, Terms
-from gateway.mirror import rows, trust
+from gateway.mirror import columns, rows, trust
 from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.follow import Follower, Pace
 from gateway.mirror.rows import to_rows
@@ -22,12 +22,12 @@ from .fake_shard import FakeShard
 BOOT = "boot-1"
 SHARDS = 2  # of the databases that `publish` makes
 COLUMNS = {
-    "jobs": rows.JOB_COLUMNS,
-    "job_errors": rows.JOB_ERROR_COLUMNS,
-    "queues": rows.QUEUE_COLUMNS,
-    "workers": rows.WORKER_COLUMNS,
-    "batches": rows.BATCH_COLUMNS,
-    "schedules": rows.SCHEDULE_COLUMNS,
+    "jobs": columns.JOB_COLUMNS,
+    "job_errors": columns.JOB_ERROR_COLUMNS,
+    "queues": columns.QUEUE_COLUMNS,
+    "workers": columns.WORKER_COLUMNS,
+    "batches": columns.BATCH_COLUMNS,
+    "schedules": columns.SCHEDULE_COLUMNS,
 }
 
 
@@ -87,9 +87,9 @@ def expected(shards: Sequence[FakeShard]) -> dict[str, list[Any]]:
     return {name: sorted(row for rows in made for row in getattr(rows, name).put) for name in COLUMNS}
 
 
-def whole_rows(made: rows.Rows) -> list[rows.Row]:
+def whole_rows(made: rows.Rows) -> list[columns.Row]:
     """Jobs with and without bonds, as SQLite stores them."""
-    return [row + (None,) * len(rows.BOND_COLUMNS) for row in made.jobs.put] + made.bonded_jobs.put
+    return [row + (None,) * len(columns.BOND_COLUMNS) for row in made.jobs.put] + made.bonded_jobs.put
 
 
 def actual(path: Path) -> dict[str, list[Any]]:

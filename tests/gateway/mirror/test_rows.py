@@ -6,7 +6,7 @@ from corvo.job import Controls, JobError, Priority, Worker, encode, new_queue
 from corvo.lifecycle import State
 from corvo.moments import LATEST_NS, to_rfc3339
 from corvo.state import keys
-from gateway.mirror import rows
+from gateway.mirror import columns
 from gateway.mirror.rows import to_rows, to_stretch
 from tests.support.builders import NOW, a_job, job_id
 
@@ -30,7 +30,7 @@ def test_a_job_becomes_a_row_with_names_and_text_moments():
         tags=b'{"t":"x"}',
     )
 
-    row = named(rows.PLAIN_JOB_COLUMNS, rows.job_row(3, job))
+    row = named(columns.PLAIN_JOB_COLUMNS, columns.job_row(3, job))
 
     assert row == {
         "id": job_id(1),
@@ -61,7 +61,7 @@ def test_a_job_becomes_a_row_with_names_and_text_moments():
 
 
 def test_a_lease_that_is_over_is_not_shown():
-    row = named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, a_job(state=State.COMPLETED, lease_expires_at=NOW)))
+    row = named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, a_job(state=State.COMPLETED, lease_expires_at=NOW)))
 
     assert row["lease_expires_at"] is None
 
@@ -74,7 +74,7 @@ def test_a_job_with_bonds_shows_them_in_columns_of_their_own():
 
     assert made.jobs.put == []
     (whole,) = made.bonded_jobs.put
-    row = named(rows.JOB_COLUMNS, whole)
+    row = named(columns.JOB_COLUMNS, whole)
     assert (row["id"], row["unique_key"], row["batch_id"], row["hold_reason"]) == (job_id(1), "k", "b1", "look at it")
     assert (row["chain_id"], row["chain_step"], row["expire_at"]) == ("c1", 1, to_rfc3339(NOW + 1))
     assert json.loads(row["chain_config"]) == {
@@ -86,35 +86,35 @@ def test_a_job_with_bonds_shows_them_in_columns_of_their_own():
 
 
 def test_bonds_that_say_nothing_are_null():
-    assert rows.bond_values(Bonds()) == (None,) * len(rows.BOND_COLUMNS)
+    assert columns.bond_values(Bonds()) == (None,) * len(columns.BOND_COLUMNS)
 
 
 def test_a_job_that_waits_for_others_has_no_date():
     waiting = a_job(state=State.SCHEDULED, due_at=LATEST_NS, bonds=Bonds(waits_for=(job_id(2),)))
     dated = a_job(state=State.SCHEDULED, due_at=NOW)
 
-    assert named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, waiting))["scheduled_at"] is None
-    assert named(rows.PLAIN_JOB_COLUMNS, rows.job_row(0, dated))["scheduled_at"] == to_rfc3339(NOW)
+    assert named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, waiting))["scheduled_at"] is None
+    assert named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, dated))["scheduled_at"] == to_rfc3339(NOW)
 
 
 def test_what_was_decided_about_a_queue_stands_in_its_row():
     decided, undecided = new_queue("mail", NOW), new_queue("sms", NOW)
     decided.controls = Controls(True, True, 5, 10, 1_000, (0, -1, 60_000))
 
-    row, plain = (named(rows.QUEUE_COLUMNS, rows.queue_row(1, queue)) for queue in (decided, undecided))
+    row, plain = (named(columns.QUEUE_COLUMNS, columns.queue_row(1, queue)) for queue in (decided, undecided))
 
-    columns = rows.QUEUE_COLUMNS[rows.QUEUE_COLUMNS.index("paused") :]
-    assert [row[name] for name in columns] == [1, 1, 5, 10, 1_000, 0, None, 60_000]
-    assert [plain[name] for name in columns] == [0, 0, None, None, None, None, None, None]
+    decisions = columns.QUEUE_COLUMNS[columns.QUEUE_COLUMNS.index("paused") :]
+    assert [row[name] for name in decisions] == [1, 1, 5, 10, 1_000, 0, None, 60_000]
+    assert [plain[name] for name in decisions] == [0, 0, None, None, None, None, None, None]
     undecided.controls = Controls()
-    assert rows.queue_row(1, undecided) == tuple(plain.values())
+    assert columns.queue_row(1, undecided) == tuple(plain.values())
 
 
 def test_a_batch_becomes_a_row_with_every_outcome():
     batch = Batch("b1", NOW, on_success=Step("done", b'{"a":1}'), description="night", is_sealed=True, total=12)
     batch.ended = [5 - outcome for outcome in Outcome]
 
-    row = named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))
+    row = named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))
 
     assert row == {
         "id": "b1",
@@ -135,13 +135,13 @@ def test_a_batch_becomes_a_row_with_every_outcome():
         "finished_at": None,
     }
     batch.is_sealed = False
-    assert named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))["state"] == "open"
+    assert named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))["state"] == "open"
     batch.is_sealed, batch.finished_at = True, NOW + 1
-    assert named(rows.BATCH_COLUMNS, rows.batch_row(2, batch))["state"] == "completed"
+    assert named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))["state"] == "completed"
 
 
 def test_a_schedule_becomes_a_row():
-    row = named(rows.SCHEDULE_COLUMNS, rows.schedule_row(1, a_schedule(last_slot=NOW + 2, fired=7)))
+    row = named(columns.SCHEDULE_COLUMNS, columns.schedule_row(1, a_schedule(last_slot=NOW + 2, fired=7)))
 
     assert row == {
         "id": "sch",
@@ -167,7 +167,7 @@ def test_a_schedule_becomes_a_row():
 
 
 def test_a_paused_schedule_has_no_next_run():
-    row = named(rows.SCHEDULE_COLUMNS, rows.schedule_row(1, a_schedule(is_paused=True)))
+    row = named(columns.SCHEDULE_COLUMNS, columns.schedule_row(1, a_schedule(is_paused=True)))
 
     assert (row["paused"], row["next_run"], row["last_run"]) == (1, None, None)
 
@@ -177,7 +177,7 @@ def test_a_queue_becomes_a_row_with_each_count_under_its_name():
     queue.counts = [10 + state for state in State]
     queue.enqueued, queue.completed, queue.failed = 1, 2, 3
 
-    row = named(rows.QUEUE_COLUMNS, rows.queue_row(1, queue))
+    row = named(columns.QUEUE_COLUMNS, columns.queue_row(1, queue))
 
     assert {name: row[name] for name in ("pending", "active", "completed", "retrying")} == {
         "pending": 10,
@@ -201,7 +201,7 @@ def test_of_several_records_with_one_key_the_last_counts():
     put = to_rows(0, [(key, encode(first)), (key, encode(last))])
     gone = to_rows(0, [(key, encode(first)), (key, None)])
 
-    assert put.jobs.put == [rows.job_row(0, last)]
+    assert put.jobs.put == [columns.job_row(0, last)]
     assert (gone.jobs.put, gone.jobs.gone) == ([], [(job_id(1), 0)])
 
 
