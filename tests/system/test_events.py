@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +62,9 @@ class Listener:
         return self.heard
 
     def close(self) -> None:
+        wire = self._response.extensions["network_stream"].get_extra_info("socket")
+        with suppress(OSError):  # the server may have hung up before
+            wire.shutdown(socket.SHUT_RDWR)  # else the thread would go on reading
         self._response.close()
         self._http.close()
         self._thread.join(10.0)

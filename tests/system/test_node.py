@@ -240,7 +240,7 @@ def _is_whole(node: Node) -> bool:
 
 def test_the_stream_carries_whole_lives_and_ends_in_order(node: Node) -> None:
     url = node.url.replace("http://", "ws://") + "/api/v1/stream"
-    with connect(url, subprotocols=["corvo.json.v1"], compression=None) as stream:  # type: ignore[list-item]
+    with connect(url, subprotocols=["corvo.json.v1"], compression=None, close_timeout=0.5) as stream:  # type: ignore[list-item]
         fetch = {"queues": ["stream.near"], "worker_id": "w1", "count": 10}
         stream.send(json.dumps({"id": 1, "enqueue": [{"queue": "stream.near"}] * 3, "fetch": fetch}))
         jobs = json.loads(stream.recv(10.0))["jobs"]
