@@ -1,12 +1,17 @@
 """`corvo schedules`: cron schedules, made, looked at, stopped."""
 
 import sys
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from corvo.cli.asking import MISUSED, OutputFormat, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
+
+if TYPE_CHECKING:
+    from corvo.client.http import Client
+    from corvo.ops.schedules.view import ScheduleView
 
 app = typer.Typer(
     help="Make cron schedules, look at them, stop them.",
@@ -19,6 +24,16 @@ PriorityName = Literal["critical", "high", "normal"]
 CatchUpName = Literal["skip", "last", "all"]
 
 ScheduleName = Annotated[str, typer.Argument(metavar="SCHEDULE", help="name or id of the schedule")]
+
+
+def _answer(server: str, output: str, ask: "Callable[[Client], ScheduleView]") -> None:
+    """Ask for one schedule, as it is by then, and show it."""
+    from corvo.cli import show_schedules  # lazy: rich
+    from corvo.cli.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        view = ask(client)
+    answer(view, output == "json", lambda: show_schedules.schedule(view))
 
 
 @app.command("list")
@@ -47,12 +62,7 @@ def show(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Out
       corvo schedules show nightly
       corvo schedules show nightly --output json | jq -r '.next_slots[]'
     """
-    from corvo.cli import show_schedules  # lazy: rich
-    from corvo.cli.show import answer  # lazy: rich
-
-    with asking(server) as client:
-        view = client.get_schedule(schedule)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    _answer(server, output, lambda client: client.get_schedule(schedule))
 
 
 @app.command()
@@ -87,8 +97,7 @@ def create(
       corvo schedules create ping '@every 10s' health --catch-up skip
       corvo schedules create bills '0 6 L * *' billing --catch-up all --catch-up-max 12 --tag team=finance
     """
-    from corvo.cli import compose, show_schedules  # lazy: rich, and the operations with msgspec
-    from corvo.cli.show import answer  # lazy: rich
+    from corvo.cli import compose  # lazy: the operations with msgspec
 
     try:
         body = compose.schedule_body(
@@ -106,9 +115,7 @@ def create(
         )
     except compose.BadArgument as error:
         stop(MISUSED, str(error))
-    with asking(server) as client:
-        view = client.create_schedule(body)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    _answer(server, output, lambda client: client.create_schedule(body))
 
 
 @app.command()
@@ -145,8 +152,7 @@ def update(
       corvo schedules update nightly --cron '0 4 * * *'
       corvo schedules update nightly --payload '{"kind": "weekly"}' --unique-key nightly --unique-period 86400
     """
-    from corvo.cli import compose, show_schedules  # lazy: rich, and the operations with msgspec
-    from corvo.cli.show import answer  # lazy: rich
+    from corvo.cli import compose  # lazy: the operations with msgspec
 
     try:
         body = compose.new_terms(
@@ -164,9 +170,7 @@ def update(
         )
     except compose.BadArgument as error:
         stop(MISUSED, str(error))
-    with asking(server) as client:
-        view = client.update_schedule(schedule, body)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    _answer(server, output, lambda client: client.update_schedule(schedule, body))
 
 
 @app.command()
@@ -178,12 +182,7 @@ def pause(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Ou
       corvo schedules pause nightly
       corvo schedules pause nightly --output json
     """
-    from corvo.cli import show_schedules  # lazy: rich
-    from corvo.cli.show import answer  # lazy: rich
-
-    with asking(server) as client:
-        view = client.pause_schedule(schedule)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    _answer(server, output, lambda client: client.pause_schedule(schedule))
 
 
 @app.command()
@@ -195,12 +194,7 @@ def resume(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: O
       corvo schedules resume nightly
       corvo schedules resume nightly --output json
     """
-    from corvo.cli import show_schedules  # lazy: rich
-    from corvo.cli.show import answer  # lazy: rich
-
-    with asking(server) as client:
-        view = client.resume_schedule(schedule)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    _answer(server, output, lambda client: client.resume_schedule(schedule))
 
 
 @app.command()

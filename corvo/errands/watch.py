@@ -16,11 +16,10 @@ from corvo.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.moments import LATEST_NS
 from corvo.sharding import shard_of_job
 from corvo.state import keys
-from corvo.state.effects import change
+from corvo.state.effects import OUTCOME_OF, change
 from corvo.state.tables import Tables
 
 WATCHERS_ALARM = "d"  # followed by a job that has ended; the value is its outcome
-_OUTCOMES = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
 class Watch(Errand, tag=1):
@@ -36,7 +35,7 @@ class Watch(Errand, tag=1):
             else:
                 tell_dependent(tables, self.dependent, self.job_id, Outcome.DELETED)
         elif job.state in SETTLED:
-            tell_dependent(tables, self.dependent, self.job_id, _OUTCOMES[job.state])
+            tell_dependent(tables, self.dependent, self.job_id, OUTCOME_OF[job.state])
         else:
             job.bonds = job.bonds or Bonds()
             job.bonds.is_watched = True
@@ -94,7 +93,7 @@ def tell_the_rest(tables: Tables, job_id: str, value: bytes) -> int:
     if job is None:
         return max(tell_watchers(tables, job_id, Outcome(value[0])), 1)
     if job.state in SETTLED:
-        return max(tell_watchers(tables, job_id, _OUTCOMES[job.state]), 1)
+        return max(tell_watchers(tables, job_id, OUTCOME_OF[job.state]), 1)
     job.bonds = job.bonds or Bonds()
     job.bonds.is_watched = True
     tables.touch(job)

@@ -17,7 +17,7 @@ from corvo.state.tables import Tables
 
 EXPIRE_ALARM = "e"  # followed by the job's id
 _ENQUEUED = Happening.ENQUEUED  # to look up an enum's member is a call, and every job comes this way
-_OUTCOMES = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
+OUTCOME_OF = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
 def bear(tables: Tables, job: Job) -> None:
@@ -70,7 +70,7 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
         else:
             tables.retire(job)
         if job.bonds is not None:
-            tables.ended.append((job, _OUTCOMES[goal]))
+            tables.ended.append((job, OUTCOME_OF[goal]))
 
 
 def leave(tables: Tables, job: Job) -> None:
