@@ -18,6 +18,7 @@ from hypercorn.config import Config
 from hypercorn.events import Event, Updated
 
 from corvo.addresses import split_address
+from corvo.clustering import is_clustered
 from corvo.ids import Minter
 from corvo.limits import BODY_BYTES_MAX
 from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
@@ -52,6 +53,8 @@ def main() -> int:
     except Locked as holder:
         log.error("another process serves HTTP here", pid=str(holder))
         return 1
+    if is_clustered(settings):
+        os.nice(4)  # a request may wait a moment; a shard that says nothing for half a second is taken for dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(settings, options.run_dir))
     log.info("stopped")

@@ -31,7 +31,7 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
-    os.nice(5)  # lists may be a moment old; whoever waits for an answer may not
+    os.nice(8)  # lists may be a moment old; whoever waits for an answer may not
     with lock:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
