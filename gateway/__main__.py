@@ -9,13 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-import hypercorn.asyncio.run
 import structlog
 import uvloop
 from hypercorn.asyncio import serve
-from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.config import Config
-from hypercorn.events import Event, Updated
 
 from corvo.addresses import split_address
 from corvo.clustering import is_clustered
@@ -24,6 +21,7 @@ from corvo.limits import BODY_BYTES_MAX
 from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
 from corvo.ops.operation import Asking
 from corvo.settings import Settings
+from gateway import connection
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
 from gateway.events import Listening
@@ -35,8 +33,9 @@ from gateway.metrics import Metrics
 from gateway.pages import Pages
 from gateway.stream import Streams
 
-CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
+
+connection.install()
 
 log = structlog.get_logger()
 
@@ -113,33 +112,6 @@ def _config(settings: Settings) -> Config:
     config.websocket_max_message_size = BODY_BYTES_MAX  # a larger frame closes the stream with 1009
     config.websocket_ping_interval = 20.0
     return config
-
-
-class _Connection(TCPServer):
-    """Hypercorn keeps the socket of an idle client that has gone until `keep_alive_timeout`: at a hundred visits a
-    second that is 7,500 descriptors for nobody. Ours is closed with the client, and with one that reads nothing."""
-
-    _has_gone = False
-
-    async def _close(self) -> None:
-        """What a client does not read is not kept for it for ever."""
-        timer = self.loop.call_later(CLOSE_S, self.writer.transport.abort)
-        try:
-            await super()._close()
-        finally:
-            timer.cancel()
-
-    async def _read_data(self) -> None:
-        await super()._read_data()  # returns when the client is gone
-        self._has_gone = True
-        await self.idle_task.stop()
-
-    async def protocol_send(self, event: Event) -> None:
-        if not (self._has_gone and isinstance(event, Updated)):  # nobody is left to idle for
-            await super().protocol_send(event)
-
-
-hypercorn.asyncio.run.TCPServer = _Connection  # type: ignore[attr-defined]  # there is no setting for it
 
 
 if __name__ == "__main__":

@@ -80,7 +80,10 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        response = Response(request, send)
+        await self.attend(request, Response(request, send))
+
+    async def attend(self, request: Request, response: Response) -> None:
+        """One request, however it came. The express lane (`gateway/express.py`) calls this without a server between."""
         metrics = self._metrics
         metrics.in_flight += 1
         route = "unmatched"
@@ -90,7 +93,7 @@ class Gateway:
                 raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
             if not request.path.startswith(API) or request.path == METRICS_UNDER_API:
                 route = "page"
-                await self._pages(scope, receive, response.relay)
+                await request.hand_on(self._pages, response.relay)
                 return
             body = await request.body()
             match = self._routes.find(request.method, request.path)

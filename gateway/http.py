@@ -20,6 +20,7 @@ T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Write = Callable[[bytes], Awaitable[None]]
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
@@ -181,6 +182,10 @@ class Request:
         """Its value, by the name in small letters; empty when there is none."""
         headers: list[tuple[bytes, bytes]] = self.scope["headers"]
         return next((value.decode("latin-1") for known, value in headers if known == name), "")
+
+    async def hand_on(self, app: App, send: Send) -> None:
+        """To another application, which reads the body itself."""
+        await app(self.scope, self._receive, send)
 
     async def hung_up(self) -> None:
         """Returns when the client is gone. Only after the body was read."""

@@ -132,6 +132,10 @@ class Talk:
     def say(self, text: bytes) -> None:
         self._socket.sendall(text)
 
+    def finish(self) -> None:
+        """Nothing more will be sent; answers are still read."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def more(self) -> bytes:
         """What comes next; empty when the other side has closed."""
         try:
@@ -613,7 +617,7 @@ def test_a_client_that_only_stops_sending_is_answered_and_closed(served: Served)
     with Talk(served) as talk:
         talk.say(INFO)
         assert talk.hear().status == 200
-        talk._socket.shutdown(socket.SHUT_WR)
+        talk.finish()
 
         assert talk.is_closed()
 
@@ -661,7 +665,7 @@ def test_any_bytes_are_answered_or_cut_off_and_never_our_fault(served: Served, d
     with Talk(served) as talk:
         try:
             talk.say(text)
-            talk._socket.shutdown(socket.SHUT_WR)
+            talk.finish()
         except ConnectionError:
             pass
         heard = b""
