@@ -110,7 +110,7 @@ def _config(settings: Settings) -> Config:
     config.h11_max_incomplete_size = 32 * 1024
     config.backlog = 1024
     config.websocket_max_message_size = BODY_BYTES_MAX  # a larger frame closes the stream with 1009
-    config.websocket_ping_interval = 20.0
+    config.websocket_ping_interval = None  # the lane of the stream does it: `gateway/websocket.py`
     return config
 
 

@@ -1,6 +1,7 @@
 """One connection of a client, as Hypercorn serves it, with an express lane and better manners at its end."""
 
 import asyncio
+from collections.abc import Callable
 from ssl import SSLError
 from typing import Any
 
@@ -8,12 +9,13 @@ import h11
 import hypercorn.asyncio.run
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.typing import LifespanState
 
 from gateway.express import READ_BYTES, Parcel, Pen, ServerHeaders, recognise
-from gateway.http import Response
+from gateway.http import FRAME_LANE, Response
+from gateway.websocket import UNSENT_BYTES_MAX, FrameLane
 
 CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
-UNSENT_BYTES_MAX = 64 * 1024  # beyond it the next request waits until the client has read
 
 
 class Connection(TCPServer):
@@ -34,6 +36,9 @@ class Connection(TCPServer):
         while not self.reader.at_eof():
             try:
                 data = await self.reader.read(READ_BYTES)
+                if data and self._frames.take is not None:
+                    await self._take_frames(self._frames.take, data)
+                    continue
             except (OSError, SSLError):
                 break
             if attend is not None and data and self._is_between_requests():
@@ -79,6 +84,15 @@ class Connection(TCPServer):
             data = parcel.left
         return data
 
+    async def _take_frames(self, take: Callable[[bytes], None], data: bytes) -> None:
+        """Of an open stream: plain frames to whoever serves it, all others to the server."""
+        for message, raw in self._frames.framer.feed(data):
+            if message is not None:
+                take(message)
+            else:
+                await self.protocol.handle(RawData(raw))
+        await self._frames.drained()
+
     # Idling and closing
 
     async def _idle_timeout(self) -> None:
@@ -95,6 +109,8 @@ class Connection(TCPServer):
 
     async def run(self) -> None:
         self._active_at = self.loop.time()
+        self._frames = FrameLane(self.writer)
+        self.state = LifespanState({**self.state, FRAME_LANE: self._frames})  # what an application finds in its scope
         await super().run()
 
     async def _close(self) -> None:

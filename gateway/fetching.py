@@ -59,6 +59,9 @@ class Fetching:
 
     async def finish(self, shard: int, pending: Pending, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         future: asyncio.Future[list[Claimed]] = pending.future
+        assert isinstance(pending.ask, Fetch)
+        if not pending.ask.wait_ms:
+            return await future  # nothing to watch over: the shard answers at once
         # A claim may cross the recall: the recall is then answered with it.
         with self._watched([(shard, pending)], hung_up):
             return await future

@@ -145,10 +145,6 @@ class FramePlan:
             self._apart.append(numbers)
         return ids
 
-    @property
-    def shards(self) -> set[int]:
-        return {shard for shard, _ in self.calls}
-
     def fetch(self, asking: Asking) -> Fetch | None:
         asked = self._frame.fetch
         if asked is UNSET:

@@ -30,6 +30,7 @@ PATH_BYTES_MAX = 8 * 1024
 BODY_TIMEOUT_S = 15.0
 LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
 SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/webhooks/")  # where a path holds the name of a queue
+FRAME_LANE = "corvo.frames"  # in the state of a scope: the connection's own way to read and write frames of a stream
 ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
 
 to_json = msgspec.json.Encoder().encode

@@ -21,12 +21,14 @@ from corvo.sharding import shard_of_queue
 from gateway.fetching import Fetching
 from gateway.following import settle
 from gateway.frames import Frame, FrameAnswer, FramePlan, FrameRefused
-from gateway.http import Receive, Scope, Send, to_json
+from gateway.http import FRAME_LANE, Receive, Scope, Send, to_json
 from gateway.links import Shards
 from gateway.rounds import carry_out
+from gateway.websocket import FrameLane
 
 PATH = "/api/v1/stream"
 FRAMES_PER_STREAM = 64
+FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # with those that are refused and whose refusal waits for the client to read
 FRAMES_MAX = 4_096
 STREAMS_MAX = 4_096
 OVERLOAD_MS = 25  # per hundred frames under way: about what they take
@@ -81,13 +83,16 @@ class Streams:
         if self.is_draining or len(self._open) >= STREAMS_MAX:
             await send({"type": "websocket.close", "code": 1013, "reason": "try again later"})
             return
-        await send({"type": "websocket.accept", "subprotocol": protocol})
-        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"])
+        lane: FrameLane | None = scope.get("state", {}).get(FRAME_LANE)
+        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"], lane)
         self._open.add(stream)
         try:
+            await send({"type": "websocket.accept", "subprotocol": protocol})
             await stream.run()
         finally:
             self._open.discard(stream)
+            if lane is not None:
+                lane.end()
 
     def drain(self) -> None:
         """Tell every client; each stream closes when its frames are answered."""
@@ -97,11 +102,17 @@ class Streams:
 
 
 class Stream:
-    def __init__(self, streams: Streams, receive: Receive, send: Send, codec: Codec) -> None:
+    def __init__(
+        self, streams: Streams, receive: Receive, send: Send, codec: Codec, lane: FrameLane | None = None
+    ) -> None:
+        """With a lane, plain frames come and answers go by it; without one, all of them by the server."""
         self._streams = streams
         self._codec = codec
         self._receive = receive
         self._send = send
+        self._lane = lane
+        if lane is not None:
+            lane.open(self._take)
         self._running: set[asyncio.Task[None]] = set()
         self._gone = asyncio.Event()
         self._decoder = msgspec.json.Decoder(Frame)
@@ -112,7 +123,9 @@ class Stream:
                 message = await self._receive()
                 if message["type"] != "websocket.receive":
                     return
-                await self._take(message.get("bytes") or (message.get("text") or "").encode())
+                self._take(message.get("bytes") or (message.get("text") or "").encode())
+                if len(self._running) >= FRAMES_HELD_MAX:  # of a client that does not read what it is refused
+                    await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._gone.set()
             for task in list(self._running):
@@ -126,18 +139,20 @@ class Stream:
         others = self._running - {asyncio.current_task()}
         if others:
             await asyncio.wait(others)
+        if self._lane is not None:
+            self._lane.flush()
         await self._send({"type": "websocket.close", "code": 1001, "reason": "the server is stopping"})
 
-    async def _take(self, raw: bytes) -> None:
+    def _take(self, raw: bytes) -> None:
         try:
             frame = decode_body(self._decoder, self._codec.to_json(raw))
         except Refusal as refusal:
-            await self._answer(FrameRefused(None, refusal.code, refusal.message))
+            self._start(self._answer(FrameRefused(None, refusal.code, refusal.message)))
             return
         streams = self._streams
         if len(self._running) >= FRAMES_PER_STREAM or streams.frames >= FRAMES_MAX:
             wait_ms = OVERLOAD_MS * (1 + streams.frames // 100)
-            await self._answer(FrameRefused(frame.id, "OVERLOADED", "too many frames under way", wait_ms))
+            self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many frames under way", wait_ms)))
             return
         self._start(self._serve(frame))
 
@@ -165,6 +180,8 @@ class Stream:
         plan = FramePlan(streams.asking, frame)
         fetch = plan.fetch(streams.asking)
         futures = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
+        if not plan.apart:
+            return await self._gather(plan, fetch, futures, None)
         apart = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.apart), return_exceptions=True)
         try:
             return await self._gather(plan, fetch, futures, apart)
@@ -176,18 +193,17 @@ class Stream:
         plan: FramePlan,
         fetch: Fetch | None,
         futures: "list[asyncio.Future[Any]]",
-        apart: "asyncio.Future[list[Any]]",
+        apart: "asyncio.Future[list[Any]] | None",
     ) -> FrameAnswer:
         streams = self._streams
-        if fetch is None:
-            return plan.conclude(await settle(streams.shards, plan.calls, await _outcomes(futures)), await apart, None)
+        begun = None
         # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
-        is_one_shard = not plan.apart and plan.shards <= {
-            shard_of_queue(queue, len(streams.shards)) for queue in fetch.queues
-        }
-        begun = streams.fetching.begin(fetch) if is_one_shard else None
+        if fetch is not None and apart is None and _is_near(plan, fetch, len(streams.shards)):
+            begun = streams.fetching.begin(fetch)
         results = await settle(streams.shards, plan.calls, await _outcomes(futures))
-        results_apart = await apart
+        results_apart = [] if apart is None else await apart
+        if fetch is None:
+            return plan.conclude(results, results_apart, None)
         if begun is not None:
             claimed = await streams.fetching.finish(*begun, self._hung_up)
         else:
@@ -198,7 +214,17 @@ class Stream:
         await self._gone.wait()
 
     async def _answer(self, answer: FrameAnswer | FrameRefused) -> None:
-        await self._send({"type": "websocket.send", "bytes": self._codec.from_json(to_json(answer))})
+        raw = self._codec.from_json(to_json(answer))
+        if self._lane is None:
+            await self._send({"type": "websocket.send", "bytes": raw})
+        else:
+            self._lane.send(raw)
+            await self._lane.drained()
+
+
+def _is_near(plan: FramePlan, fetch: Fetch, shard_count: int) -> bool:
+    places = {shard_of_queue(queue, shard_count) for queue in fetch.queues}
+    return all(shard in places for shard, _ in plan.calls)
 
 
 async def _outcomes(futures: "list[asyncio.Future[Any]]") -> list[Any]:
