@@ -100,7 +100,9 @@ class Loop:
         replica = self._replica
         # Rounded up: waking a millisecond late beats spinning through the last one.
         timeout_ms = -(-replica.sleep_ns() // 1_000_000)
-        if replica.may_warm and timeout_ms and not self._poller.poll(0):
+        while replica.may_warm and timeout_ms:
+            if self._poller.poll(0):
+                return
             replica.warm()
         self._poller.poll(min(timeout_ms, 1_000))
 

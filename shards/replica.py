@@ -42,6 +42,7 @@ from shards.storage import Disk
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
+WARM_AT_ONCE = 16  # a tenth of a millisecond: whoever asks meanwhile waits no longer
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
 REFUSED_PAUSE_NS = 10_000_000
 TALK_EVERY_NS = 50_000_000
@@ -172,10 +173,9 @@ class Replica:
         return max(min(moments) - now_ns, 0)
 
     def warm(self) -> None:
-        """With nothing else to do: read the jobs that the last fetch's queue will give next. From a deep queue they
-        would otherwise be read one by one while a worker waits."""
-        if self._fetched_queue is not None:
-            self.tables.warm(self._fetched_queue, WARM_JOBS)
+        """With nothing else to do: read some of the jobs that the last fetch's queue will give next. From a deep queue
+        they would otherwise be read one by one while a worker waits."""
+        if self._fetched_queue is not None and self.tables.warm(self._fetched_queue, WARM_JOBS, WARM_AT_ONCE):
             self._fetched_queue = None
 
     @property

@@ -56,12 +56,15 @@ class PendingOrder:
                 return None
         return window.items.popleft()
 
-    def upcoming(self, queue: str, limit: int) -> list[str]:
-        """Ids that will be claimed next, as far as the windows know: for warming caches only."""
+    def upcoming(self, queue: Queue, limit: int) -> list[str]:
+        """Ids that will be claimed next, as far as the windows know: for warming caches only. A window that would soon
+        run dry is filled up here, where nobody waits for it."""
         found: list[str] = []
         for priority in Priority:
-            window = self._windows.get((queue, priority))
+            window = self._windows.get((queue.name, priority))
             if window is not None:
+                if len(window.items) < limit and not window.complete:
+                    self._refill(window, queue.cursors[priority])
                 found += [job_id for _, job_id in islice(window.items, limit - len(found))]
         return found
 
@@ -80,9 +83,11 @@ class PendingOrder:
         return window
 
     def _refill(self, window: Window, cursor: int) -> None:
-        """Read on from the cursor, never from the start of the prefix: what was claimed left tombstones there."""
+        """Read on behind the last item, else behind the cursor, never from the start of the prefix: what was claimed
+        left tombstones there."""
         prefix_size = len(window.prefix)
-        start = window.prefix + keys.pack_u64(cursor + 1)
+        last = window.items[-1][0] if window.items else cursor
+        start = window.prefix + keys.pack_u64(last + 1)
         window.complete = True
         for key, _ in self._overlay.scan(start, keys.prefix_end(window.prefix)):
             if len(window.items) == WINDOW_JOBS:

@@ -266,10 +266,16 @@ class Tables:
         prefix = keys.job_errors(job_id)
         return [decode_job_error(value) for _, value in self.overlay.scan(prefix, keys.prefix_end(prefix))]
 
-    def warm(self, queue: str, limit: int) -> None:
-        """Bring the next jobs of a queue into the cache, before they are asked for. Changes no answer."""
-        for job_id in self.pending.upcoming(queue, limit):
+    def warm(self, name: str, limit: int, at_once: int) -> bool:
+        """Bring the next jobs of a queue into the cache, before they are asked for, at most so many at once; whether
+        all of them are there. Changes no answer."""
+        queue = self._queues.get(name)
+        if queue is None:
+            return True
+        cold = [job_id for job_id in self.pending.upcoming(queue, limit) if job_id not in self._jobs]
+        for job_id in cold[:at_once]:
             self.find_job(job_id)
+        return len(cold) <= at_once
 
     # Index keys
 

@@ -70,7 +70,7 @@ queue_and_priority = st.tuples(st.sampled_from(("mail", "mail.slow")), st.sample
 steps = st.one_of(
     st.tuples(st.just("file"), queue_and_priority),
     st.tuples(st.just("file"), queue_and_priority),
-    st.tuples(st.just("claim"), st.sampled_from(("mail", "mail.slow"))),
+    st.tuples(st.sampled_from(("claim", "look ahead")), st.sampled_from(("mail", "mail.slow"))),
     st.tuples(st.just("cancel"), st.integers(0, 30)),
     st.tuples(st.sampled_from(("flush", "forget")), st.none()),
 )
@@ -98,6 +98,8 @@ def test_claims_come_by_priority_then_first_in_first_out(script: list) -> None:
                 naive[filing.jobs[gone[1]].queue].remove(gone)
         elif verb == "flush":
             filing.flush()
+        elif verb == "look ahead":
+            filing.order.upcoming(filing.queues[what], 2)
         else:
             filing.order.forget()
 
@@ -115,7 +117,7 @@ def test_a_window_never_holds_more_than_its_size() -> None:
     for _ in range(5):
         filing.file("mail", Priority.NORMAL)
 
-    assert len(filing.order.upcoming("mail", 10)) <= 2
+    assert len(filing.order.upcoming(filing.queues["mail"], 10)) <= 2
 
 
 def test_no_more_windows_are_kept_than_the_bound() -> None:
@@ -133,8 +135,11 @@ def test_upcoming_names_the_next_claims_in_order() -> None:
     jobs = [filing.file("mail", Priority.NORMAL) for _ in range(3)]
     filing.claim("mail")
 
-    assert filing.order.upcoming("mail", 10) == jobs[1:2]
-    assert filing.order.upcoming("mail", 0) == []
+    mail = filing.queues["mail"]
+    assert filing.order.upcoming(mail, 0) == []
+    assert filing.order.upcoming(mail, 1) == jobs[1:2]
+    assert filing.order.upcoming(mail, 10) == jobs[1:3], "a window that would run dry is filled up"
+    assert [filing.claim("mail") for _ in range(3)] == [*jobs[1:], None]
 
 
 def test_an_empty_order_gives_nothing_and_then_what_comes() -> None:

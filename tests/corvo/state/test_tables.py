@@ -297,8 +297,10 @@ def test_warming_reads_ahead_and_changes_nothing() -> None:
     machine.restart()
     machine.apply(fetch(claim=1))
 
-    machine.tables.warm("mail", 3)
-
+    assert not machine.tables.warm("mail", 3, at_once=2)
+    assert [job.id for job in machine.tables._jobs.values()] == [job_id(number) for number in range(1, 4)]
+    assert machine.tables.warm("mail", 3, at_once=2)
     assert [job.id for job in machine.tables._jobs.values()] == [job_id(number) for number in range(1, 5)]
     with nothing_changes(machine):
-        machine.tables.warm("mail", 3)
+        assert machine.tables.warm("mail", 3, at_once=2)
+        assert machine.tables.warm("nobody", 3, at_once=2)
