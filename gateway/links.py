@@ -8,7 +8,7 @@ its deadline is refused as unavailable; whether it happened is then unknown.
 
 import asyncio
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, monotonic_ns
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from corvo.errors import Refusal
 from corvo.limits import CALLS_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
+from corvo.pace import Pace
 from corvo.queries.job import Await
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
@@ -61,6 +62,7 @@ class ShardLink:
         self._leaderless: list[Pending] = []  # to be asked again in a moment
         self._next_id = 0
         self._bytes = 0  # of all calls under way
+        self._pace = Pace()
         self._is_flush_due = False
         socket = self._socket = context.socket(zmq.DEALER)
         socket.set_hwm(IN_FLIGHT_MAX)
@@ -85,14 +87,10 @@ class ShardLink:
     def ask(self, ask: Operation | Query, timeout_s: float) -> Pending:
         """Sent at the end of this tick. Raises `Refusal` at once when too much is under way already."""
         if len(self._calls) >= IN_FLIGHT_MAX:
-            raise Refusal(
-                "OVERLOADED", f"{IN_FLIGHT_MAX} requests wait for shard {self.shard}; try again", retry_after_ms=250
-            )
+            raise self._overloaded(f"{IN_FLIGHT_MAX} requests wait for shard {self.shard}; try again")
         raw = encode(ask)
         if self._bytes + len(raw) > IN_FLIGHT_BYTES_MAX and self._calls:
-            raise Refusal(
-                "OVERLOADED", f"{self._bytes} bytes wait for shard {self.shard}; try again", retry_after_ms=250
-            )
+            raise self._overloaded(f"{self._bytes} bytes wait for shard {self.shard}; try again")
         self._next_id += 1
         now = monotonic()
         pending = Pending(self._next_id, ask, raw, now + timeout_s, self._loop.create_future(), asked=now)
@@ -103,6 +101,9 @@ class ShardLink:
             self._is_flush_due = True
             self._loop.call_soon(self._flush)
         return pending
+
+    def _overloaded(self, sentence: str) -> Refusal:
+        return Refusal("OVERLOADED", sentence, retry_after_ms=self._pace.clears_in_ms(len(self._calls)))
 
     def recall(self, pending: Pending) -> None:
         """End a wait early: a parked call is answered empty at once, one that is past parking with its result."""
@@ -174,6 +175,7 @@ class ShardLink:
             except ValueError as error:
                 log.error("reply refused", shard=self.shard, reason=str(error))
                 continue
+            self._pace.done(len(replies), monotonic_ns())
             for reply in replies:
                 pending = self._drop(reply.id)
                 if pending is None or pending.future.done():

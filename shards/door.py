@@ -11,6 +11,7 @@ from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
+from corvo.pace import Pace
 from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await
@@ -22,6 +23,7 @@ from shards.parking import Parking, Waiting
 from shards.presence import Presence
 
 CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
+CALLS_OF_QUEUE_MAX = CALLS_WAITING_MAX // 2  # of them for one queue: a flood of one leaves room for the others
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 CALLS_PARKED_MAX = 100_000
 PULLS_PARKED_MAX = 16
@@ -30,7 +32,6 @@ ANSWERED_BEFORE_NS = 200_000_000  # the deadline: an answer needs time to arrive
 BYTES_PER_MESSAGE = 8 * 1024 * 1024  # far below what a socket refuses, even with one large reply more
 _MS = 1_000_000
 
-_OVERLOADED = Refused("OVERLOADED", "this shard has as much waiting as it can hold; send the request again", 100)
 _LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the shard could take it up")
 _UNKNOWN = Refused("BAD_REQUEST", "the shard does not know this operation; gateway and shard differ in version")
 
@@ -48,6 +49,8 @@ class Door:
         self.operations: deque[Waiting] = deque()  # for the log
         self.queries: list[Waiting] = []  # for the leader's state
         self._waiting_bytes = 0  # of `operations`
+        self._of_queue: dict[str, int] = {}  # calls among them that bring jobs to a queue, or take them from it
+        self._pace = Pace()
         self.overloads = 0
         self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
         self._recheck_at_ns = 0
@@ -94,10 +97,14 @@ class Door:
 
     def _admit_operation(self, waiting: Waiting) -> None:
         if len(self.operations) >= CALLS_WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
-            self._turn_away(waiting)
+            self._turn_away(waiting, "this shard has as much waiting as it can hold", len(self.operations))
             return
-        self.operations.append(waiting)
-        self._waiting_bytes += len(waiting.raw)
+        queue = _queue_of(waiting.ask)
+        of_queue = self._of_queue.get(queue, 0)
+        if of_queue >= CALLS_OF_QUEUE_MAX and queue:
+            self._turn_away(waiting, f"queue {queue} has as much waiting as one queue may have", of_queue)
+            return
+        self._enter(waiting)
         if isinstance(waiting.ask, Enqueue):
             for job in waiting.ask.jobs:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
@@ -142,13 +149,20 @@ class Door:
 
     def _park(self, waiting: Waiting, queues: list[str]) -> None:
         if len(self.parking) >= CALLS_PARKED_MAX:
-            self._turn_away(waiting)
+            self._turn_away(waiting, "as many calls wait for jobs here as this shard can hold", CALLS_PARKED_MAX)
         else:
             self.parking.park(waiting, queues)
 
-    def _turn_away(self, waiting: Waiting) -> None:
+    def _enter(self, waiting: Waiting) -> None:
+        self.operations.append(waiting)
+        self._waiting_bytes += len(waiting.raw)
+        queue = _queue_of(waiting.ask)
+        self._of_queue[queue] = self._of_queue.get(queue, 0) + 1
+
+    def _turn_away(self, waiting: Waiting, why: str, ahead: int) -> None:
         self.overloads += 1
-        self.answer(waiting.peer, waiting.call_id, _OVERLOADED)
+        hint_ms = self._pace.clears_in_ms(ahead)
+        self.answer(waiting.peer, waiting.call_id, Refused("OVERLOADED", f"{why}; send the request again", hint_ms))
 
     # Waking
 
@@ -183,8 +197,7 @@ class Door:
                 continue
             for woken in self._wake(queue, claimable):
                 if isinstance(woken.ask, Fetch):
-                    self.operations.append(woken)
-                    self._waiting_bytes += len(woken.raw)
+                    self._enter(woken)
                 else:
                     self.answer(woken.peer, woken.call_id, True)
                     self.told.add(queue)
@@ -217,15 +230,23 @@ class Door:
     def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[Waiting]:
         """What goes into the next entry, oldest first; whose deadline has passed is told so instead."""
         batch: list[Waiting] = []
+        late: list[Waiting] = []
         size = 0
         while self.operations and len(batch) < calls_max and size < bytes_max:
             waiting = self.operations.popleft()
             self._waiting_bytes -= len(waiting.raw)
             if waiting.deadline_ns < now_ns:
                 self.answer(waiting.peer, waiting.call_id, _LATE)
+                late.append(waiting)
                 continue
             size += len(waiting.raw)
             batch.append(waiting)
+        if not self.operations:
+            self._of_queue.clear()  # nearly always: a turn takes all that waits
+        else:
+            for waiting in (*batch, *late):
+                self._of_queue[_queue_of(waiting.ask)] -= 1
+        self._pace.done(len(batch), now_ns)
         return batch
 
     def answer(self, peer: bytes, call_id: int, result: object) -> None:
@@ -243,6 +264,7 @@ class Door:
         for waiting in [*self.operations, *self.queries, *self.parking.take_all()]:
             self.answer(waiting.peer, waiting.call_id, refused)
         self.operations.clear()
+        self._of_queue.clear()
         self._waiting_bytes = 0
         self.queries.clear()
         self._coming.clear()
@@ -258,6 +280,13 @@ class Door:
             for peer, all_ in replies.items()
             for some in pieces(all_, lambda reply: len(reply.result), BYTES_PER_MESSAGE)
         ]
+
+
+def _queue_of(ask: Operation | Query) -> str:
+    """The queue that a call crowds; empty for calls about jobs, which are as many as were claimed."""
+    if isinstance(ask, Enqueue):
+        return ask.jobs[0].queue if ask.jobs else ""
+    return ask.queues[0] if isinstance(ask, Fetch) and ask.queues else ""
 
 
 def _patience_end(waiting: Waiting, wait_ms: int) -> int:

@@ -114,6 +114,44 @@ def test_past_the_bound_a_call_is_told_to_come_back_and_when(at: AtTheDoor, monk
     assert at.batch() == ids[:2]
 
 
+def test_a_flood_of_one_queue_leaves_room_for_others(at: AtTheDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "CALLS_OF_QUEUE_MAX", 2)
+    flood = [at.admit(enqueue(number)) for number in (1, 2, 3)]
+    others = [at.admit(enqueue(4, queue="other")), at.admit(ack(1))]
+
+    replies = at.replies()
+    assert list(replies) == flood[2:] and code(replies[flood[2]]) == "OVERLOADED"
+    assert "queue mail" in replies[flood[2]].message
+    assert at.batch(calls_max=1) == flood[:1], "what has gone to the log makes room"
+    again = at.admit(enqueue(3))
+    assert at.batch() == [flood[1], *others, again]
+
+
+def test_who_is_late_makes_room_too(at: AtTheDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "CALLS_OF_QUEUE_MAX", 2)
+    at.admit(enqueue(1), deadline_ms=5)
+    at.admit(enqueue(2))
+    at.now += 6 * MS
+    at.batch(calls_max=1)
+    at.replies()
+
+    at.admit(enqueue(3))
+    at.admit(enqueue(4))
+    assert at.replies() == {}
+
+
+def test_the_hint_is_as_long_as_the_line(at: AtTheDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four calls a second are served: whoever is turned away behind eight comes back in two seconds."""
+    monkeypatch.setattr(door_module, "CALLS_OF_QUEUE_MAX", 8)
+    for number in range(1, 9):
+        at.admit(enqueue(number))
+        at.batch()
+        at.now += SECOND // 4
+    ids = [at.admit(enqueue(number)) for number in range(11, 20)]
+
+    assert 1_500 <= at.replies()[ids[-1]].retry_after_ms <= 2_500
+
+
 def test_an_enqueue_that_was_turned_away_wakes_nobody(at: AtTheDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door_module, "CALLS_WAITING_MAX", 0)
     at.admit(fetch("mail", wait_ms=100))
