@@ -91,7 +91,7 @@ class Connection(TCPServer):
                 take(message)
             else:
                 await self.protocol.handle(RawData(raw))
-        await self._frames.drained()
+        await self._frames.may_read_on()
 
     # Idling and closing
 

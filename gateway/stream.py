@@ -30,6 +30,7 @@ PATH = "/api/v1/stream"
 FRAMES_PER_STREAM = 64
 FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # with those that are refused and whose refusal waits for the client to read
 FRAMES_MAX = 4_096
+REST_S_MAX = 1.0
 STREAMS_MAX = 4_096
 OVERLOAD_MS = 25  # per hundred frames under way: about what they take
 DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; what is under way is still answered")
@@ -111,8 +112,9 @@ class Stream:
         self._receive = receive
         self._send = send
         self._lane = lane
+        self._rests_until = 0.0  # of the loop's clock
         if lane is not None:
-            lane.open(self._take)
+            lane.open(self._take, self._rest)
         self._running: set[asyncio.Task[None]] = set()
         self._gone = asyncio.Event()
         self._decoder = msgspec.json.Decoder(Frame)
@@ -124,6 +126,7 @@ class Stream:
                 if message["type"] != "websocket.receive":
                     return
                 self._take(message.get("bytes") or (message.get("text") or "").encode())
+                await self._rest()
                 if len(self._running) >= FRAMES_HELD_MAX:  # of a client that does not read what it is refused
                     await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -152,9 +155,17 @@ class Stream:
         streams = self._streams
         if len(self._running) >= FRAMES_PER_STREAM or streams.frames >= FRAMES_MAX:
             wait_ms = OVERLOAD_MS * (1 + streams.frames // 100)
+            self._rests_until = max(self._rests_until, asyncio.get_running_loop().time() + wait_ms / 1000)
             self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many frames under way", wait_ms)))
             return
         self._start(self._serve(frame))
+
+    async def _rest(self) -> None:
+        """A stream that was refused a frame is not read again before it was told to come back: refusing is work too,
+        and whoever ignores the hint must not take the time of those who are served."""
+        rest_s = self._rests_until - asyncio.get_running_loop().time()
+        if rest_s > 0:
+            await asyncio.sleep(min(rest_s, REST_S_MAX))
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

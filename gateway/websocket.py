@@ -7,7 +7,7 @@ half of one while the next is taken from it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from corvo.limits import BODY_BYTES_MAX
 
@@ -116,9 +116,12 @@ class FrameLane:
         self._loop = asyncio.get_running_loop()
         self._unsent: list[bytes] = []
         self._pinging: asyncio.TimerHandle | None = None
+        self._rest: Callable[[], Awaitable[None]] | None = None
 
-    def open(self, take: Callable[[bytes], None]) -> None:
+    def open(self, take: Callable[[bytes], None], rest: Callable[[], Awaitable[None]]) -> None:
+        """`rest` returns when the stream wants to read on."""
         self.take = take
+        self._rest = rest
         self._pinging = self._loop.call_later(PING_S, self._ping)
 
     def end(self) -> None:
@@ -143,7 +146,12 @@ class FrameLane:
         if unsent and not self._writer.is_closing():
             self._writer.write(b"".join(unsent))
 
+    async def may_read_on(self) -> None:
+        """Until the client has read most of what it was sent, and the stream has room for more."""
+        if self._rest is not None:
+            await self._rest()
+        await self.drained()
+
     async def drained(self) -> None:
-        """Until the client has read most of what it was sent."""
         if self._writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
             await self._writer.drain()

@@ -1,6 +1,18 @@
 """The register of scenarios. To add one: write its file, add its SCENARIO here."""
 
-from benchmarks.scenarios import backlog, calm, cluster, drain, enqueue_http, failover, idle, latency, stream, timers
+from benchmarks.scenarios import (
+    backlog,
+    calm,
+    cluster,
+    drain,
+    enqueue_http,
+    failover,
+    idle,
+    latency,
+    overload,
+    stream,
+    timers,
+)
 
 SCENARIOS = (
     enqueue_http.SCENARIO,
@@ -13,4 +25,5 @@ SCENARIOS = (
     failover.SCENARIO,
     timers.SCENARIO,
     calm.SCENARIO,
+    overload.SCENARIO,
 )

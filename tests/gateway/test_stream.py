@@ -207,6 +207,24 @@ def test_too_many_frames_under_way_are_answered_overloaded(monkeypatch: pytest.M
     talking(test)
 
 
+def test_a_client_that_ignores_the_hint_is_not_read_before_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "FRAMES_PER_STREAM", 0)
+    rests: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    async def test(talk: Talk) -> None:
+        monkeypatch.setattr(stream.asyncio, "sleep", rest)
+        first = await talk.ask({"id": 1})
+        second = await talk.ask({"id": 2})
+
+        assert [first["code"], second["code"]] == ["OVERLOADED"] * 2
+        assert len(rests) >= 1 and 0 < rests[0] <= first["retry_after_ms"] / 1000
+
+    talking(test)
+
+
 def test_draining_says_so_answers_what_is_under_way_and_closes() -> None:
     async def test(talk: Talk) -> None:
         await talk.send({"id": 1, "fetch": {"queues": [NEAR], "worker_id": "w", "wait_ms": 60_000}})

@@ -127,7 +127,7 @@ def test_an_open_stream_is_pinged_until_it_ends(monkeypatch: pytest.MonkeyPatch)
 
     async def test() -> None:
         lane = FrameLane(Writer())  # type: ignore[arg-type]
-        lane.open(lambda message: None)
+        lane.open(lambda message: None, lambda: asyncio.sleep(0))
         async with asyncio.timeout(5):
             assert [await written.get(), await written.get()] == [b"\x89\x00"] * 2
         lane.end()
