@@ -29,6 +29,10 @@ SMALL_JSON_BYTES_MAX = 64 * 1024  # tags, progress, checkpoint: rewritten with t
 ERROR_CHARS_MAX = 8 * 1024
 BACKTRACE_CHARS_MAX = 64 * 1024
 TEXT_CHARS_MAX = 256  # host names, reasons, tag keys
+JQ_BYTES_MAX = 4 * 1024  # of one payload_jq expression
+JQ_TOKENS_MAX = 500  # words and signs of it: far below what SQLite takes in one statement
+JQ_DEPTH_MAX = 32  # of its parentheses and negations
+JQ_LIST_MAX = 100  # values after an `in`
 
 ATTEMPTS_MAX = 1000
 DELAY_MS_MAX = 366 * 24 * 3600 * 1000  # a year: any retry or delay beyond is a typing mistake

@@ -1,0 +1,54 @@
+"""`payload_jq`: a small part of jq, read by a parser of our own and answered by SQLite.
+
+    tokens, parser → syntax       the text as a tree; a mistake is refused with its column
+    sql                           the tree as an expression of SQLAlchemy, for the payloads that SQLite reads exactly
+    evaluation                    the tree over one payload in Python, for the others: those with a backslash
+    matching                      regular expressions
+    literals                      what an index may look for first
+
+The language, for its users: docs/reference/payload-jq.md.
+"""
+
+import sqlite3
+
+import sqlalchemy as sa
+
+from gateway.answers.jq.evaluation import is_equal_json, matches
+from gateway.answers.jq.literals import literals_of
+from gateway.answers.jq.matching import is_found
+from gateway.answers.jq.parser import parse
+from gateway.answers.jq.sql import compiled
+
+__all__ = ["condition", "functions", "literals"]
+
+
+def condition(text: str, payload: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """The expression over a column of JSON; refuses, with the column of the mistake, what is none.
+
+    The connection must know `functions`. What is not JSON does not match.
+    """
+    exact = compiled(parse(text), payload)
+    has_escapes = sa.func.instr(payload, "\\") != 0
+    return sa.case(
+        (has_escapes, sa.func.corvo_matches(payload, text, type_=sa.Boolean)),
+        (sa.func.json_valid(payload) == 1, exact),
+        else_=sa.false(),
+    )
+
+
+def functions(connection: sqlite3.Connection) -> None:
+    """Registers what conditions call; once for each connection."""
+    connection.create_function("corvo_matches", 2, matches, deterministic=True)
+    connection.create_function("corvo_is_found", 2, is_found, deterministic=True)
+    connection.create_function("corvo_is_equal", 2, is_equal_json, deterministic=True)
+
+
+def literals(text: str) -> list[str]:
+    """Strings of which every payload that matches holds *all*, verbatim, *or it holds a backslash*.
+
+    A producer may have written any character as an escape (`\\u0061` for `a`), so nothing is certain of a payload that
+    holds one. Whoever looks these strings up in an index must therefore add the payloads with a backslash:
+    `(payload has every literal) or (payload has a backslash)`, and then apply `condition` to what is found. Keys and
+    whole strings come with their quotes, which makes even short ones worth looking up.
+    """
+    return literals_of(parse(text))

@@ -1,0 +1,42 @@
+"""Regular expressions by RE2: time linear in the text, whatever the pattern; memory bounded by `_OPTIONS`.
+
+What a linear engine cannot do, RE2 refuses: backreferences, look-around, huge repetitions.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+PATTERNS_KEPT = 64
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.max_mem = 1024 * 1024  # a pattern that needs more is refused; 64 of them are kept here, 128 by the package
+    options.never_capture = True
+    options.log_errors = False
+    return options
+
+
+_OPTIONS = _options()
+
+
+@lru_cache(PATTERNS_KEPT)
+def _compiled(pattern: str) -> Any:
+    return re2.compile(pattern, _OPTIONS)
+
+
+def refusal_of(pattern: str) -> str | None:
+    """Why it is no pattern, or None."""
+    try:
+        _compiled(pattern)
+    except re2.error as error:
+        words = error.args[0] if error.args else "it cannot be read"
+        return words.decode(errors="replace") if isinstance(words, bytes) else str(words)
+    return None
+
+
+def is_found(pattern: str, text: str) -> bool:
+    """Anywhere in the text, as jq's `test`. Half a surrogate pair has no bytes that RE2 could look at: it is a `?`."""
+    return _compiled(pattern).search(text.encode(errors="replace")) is not None
