@@ -35,7 +35,7 @@ POSITION_MAX = 2**31 - 1
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _MIRRORED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = ("contains", "startswith", "endswith", "test", "has", "length", "type")
-_A_FUNCTION = f"{', '.join(_FUNCTIONS[:-1])} or {_FUNCTIONS[-1]}"
+_A_FUNCTION = f"{', '.join(_FUNCTIONS)} or not"
 
 
 def parse(text: str) -> Condition:
@@ -161,7 +161,7 @@ class _Parser:
             return path
         self._next()
         if self._now.kind != "name" or self._now.text not in _FUNCTIONS:
-            raise self._expected(f"{_A_FUNCTION}, or not")
+            raise self._expected(_A_FUNCTION)
         function = self._next().text
         if function == "length":
             return Length(path)

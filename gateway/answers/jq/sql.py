@@ -46,10 +46,23 @@ _NESTED = ("array", "object")
 
 
 class Found(NamedTuple):
-    """What a value is in SQL. `kind` is a word of SQLite's `json_type`; NULL is nothing there, or null."""
+    """What a value is in SQL. `kind` is a word of SQLite's `json_type`, or NULL where there is nothing."""
 
     value: Sql
     kind: Sql
+    known_name: Sql | None = None
+
+    @property
+    def name(self) -> Sql:
+        """The type as jq calls it."""
+        if self.known_name is not None:
+            return self.known_name
+        return sa.case(
+            (self.kind == "text", "string"),
+            (self.kind.in_(_NUMBERS), "number"),
+            (self.kind.in_(("true", "false")), "boolean"),
+            else_=sa.func.coalesce(self.kind, "null"),
+        )
 
 
 def compiled(condition: Condition, payload: Sql) -> Test:
@@ -96,7 +109,7 @@ def _found(value: Value, payload: Sql) -> Found:
         case Length(path):
             return _length(path, _at(path, payload), payload)
         case Type(path):
-            return Found(_type_name(_at(path, payload)), sa.literal("text"))
+            return Found(_at(path, payload).name, sa.literal("text"), sa.literal("string"))
 
 
 def _at(path: Path, payload: Sql) -> Found:
@@ -117,15 +130,6 @@ def _step(step: str | int) -> str:
     return f"[{step}]" if step >= 0 else f"[#{step}]"
 
 
-def _type_name(found: Found) -> Sql:
-    return sa.case(
-        (found.kind == "text", "string"),
-        (found.kind.in_(_NUMBERS), "number"),
-        (found.kind.in_(("true", "false")), "boolean"),
-        else_=sa.func.coalesce(found.kind, "null"),
-    )
-
-
 def _length(path: Path, found: Found, payload: Sql) -> Found:
     """Characters, elements or keys; 0 of null; nothing of numbers, true and false."""
     document, place = _place(path, payload)
@@ -136,7 +140,8 @@ def _length(path: Path, found: Found, payload: Sql) -> Found:
         (found.kind.in_(_NESTED), count),
         (found.value.is_(None), 0),
     )
-    return Found(value, sa.case((found.kind.in_((*_NUMBERS, "true", "false")), sa.null()), else_="integer"))
+    has_none = found.kind.in_((*_NUMBERS, "true", "false"))
+    return Found(value, sa.case((has_none, "null"), else_="integer"), sa.case((has_none, "null"), else_="number"))
 
 
 def _compared_with_literal(found: Found, operator: Operator, literal: Scalar) -> Test:
@@ -158,7 +163,7 @@ def _equals(found: Found, literal: Scalar) -> Test:
     if isinstance(literal, str):
         is_like_nested = literal.startswith(("[", "{"))
         return sa.and_(is_same, _is(found.kind, "text")) if is_like_nested else is_same
-    return sa.and_(is_same, _type_name(found) == "number") if literal in (0, 1) else is_same
+    return sa.and_(is_same, found.name == "number") if literal in (0, 1) else is_same
 
 
 def _is(left: Sql, right: Sql | str) -> Test:
@@ -185,15 +190,14 @@ def _bound(literal: Scalar) -> Sql:
 
 
 def _compared(left: Found, operator: Operator, right: Found) -> Test:
-    name = _type_name(left)
     if operator in ("==", "!="):
         is_equal = sa.case(
-            (name != _type_name(right), sa.false()),
+            (left.name != right.name, sa.false()),
             (left.kind.in_(_NESTED), sa.func.corvo_is_equal(left.value, right.value, type_=sa.Boolean)),
             else_=_is(left.value, right.value),
         )
         return is_equal if operator == "==" else sa.not_(is_equal)
-    is_comparable = sa.and_(name == _type_name(right), name.in_(("number", "string")))
+    is_comparable = sa.and_(left.name == right.name, left.name.in_(("number", "string")))
     return sa.case((is_comparable, left.value.bool_op(operator)(right.value)), else_=sa.false())
 
 
