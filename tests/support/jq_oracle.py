@@ -56,7 +56,8 @@ def holds(condition: Any, root: Tagged) -> bool:
     if name != "string":
         return False
     if kind is syntax.Matches:
-        return re.search(condition.pattern, found) is not None
+        at_the_very_end = condition.pattern.replace("$", r"\Z")  # Python's `$` is satisfied before a last newline, too
+        return re.search(at_the_very_end, found) is not None
     if kind is syntax.StartsWith:
         return found[: len(condition.text)] == condition.text
     assert kind is syntax.EndsWith

@@ -11,6 +11,7 @@ PLAIN_KEYS = ["a", "b", "c"]
 ODD_KEYS = ["a.b", "", 'q"', "é", "n\nl", "$", "[0]", "a\0"]
 TEXTS = ["", "x", "xy", "yx", "1", "true", "[1]", "{}", "null", "é", "😀x", "a\0b", 'q"', "b\\", "\n", "%", "_", "a'b"]
 NUMBERS = [0, 1, -1, 2, 3, 1.0, 1.5, -0.0, 0.1, 19.99, 100, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, 1e300, 1e400]
+LOOKALIKES: list[syntax.Scalar] = [0, 1, 1.0, True, False, None, "", "1", "true", "[1]", "{}"]
 PATTERNS = ["x", "^x", "y$", "^.$", "[a-z]+", "a|é", "", "^$", "1?x"]
 OPERATORS: list[syntax.Operator] = ["==", "!=", "<", "<=", ">", ">="]
 TYPES = ["null", "boolean", "number", "string", "array", "object", "x"]
@@ -25,11 +26,13 @@ def document(random: Random, depth: int = 3) -> Any:
     if depth and draw < 0.4:
         return {key(random): document(random, depth - 1) for _ in range(random.randint(0, 4))}
     if depth and draw < 0.55:
-        return [document(random, depth - 1) for _ in range(random.randint(0, 3))]
+        return [1] if random.random() < 0.3 else [document(random, depth - 1) for _ in range(random.randint(0, 3))]
     return scalar(random)
 
 
 def scalar(random: Random) -> syntax.Scalar:
+    if random.random() < 0.5:
+        return random.choice(LOOKALIKES)
     return random.choice([random.choice(TEXTS), random.choice(NUMBERS), random.choice([True, False, None])])
 
 

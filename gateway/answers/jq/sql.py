@@ -95,7 +95,7 @@ def _tested(condition: Contains | StartsWith | EndsWith | Matches, payload: Sql)
             return _contains(path, found, what, payload)
         case StartsWith(_, text):
             is_so: Test = sa.func.substr(found.value, 1, len(text)) == text
-        case EndsWith(_, text):  # from the position after the last one nothing is taken; from -0 everything would be
+        case EndsWith(_, text):  # the last 0 characters, to `substr`, are all of them
             is_so = sa.func.substr(found.value, -len(text)) == text if text else sa.true()
         case Matches(_, pattern):
             is_so = sa.func.corvo_is_found(pattern, found.value, type_=sa.Boolean)
@@ -163,7 +163,7 @@ def _equals(found: Found, literal: Scalar) -> Test:
     if isinstance(literal, str):
         is_like_nested = literal.startswith(("[", "{"))
         return sa.and_(is_same, _is(found.kind, "text")) if is_like_nested else is_same
-    return sa.and_(is_same, found.name == "number") if literal in (0, 1) else is_same
+    return sa.and_(is_same, found.kind.in_(_NUMBERS)) if literal in (0, 1) else is_same
 
 
 def _is(left: Sql, right: Sql | str) -> Test:
@@ -172,9 +172,10 @@ def _is(left: Sql, right: Sql | str) -> Test:
 
 
 def _is_one_of(found: Found, literals: list[Scalar]) -> Test:
-    """One lookup for all the strings; the rest by itself."""
-    plain = [literal for literal in literals if isinstance(literal, str) and not literal.startswith(("[", "{"))]
-    others = [literal for literal in literals if literal not in plain]
+    """One lookup for all the strings; every other value by itself, once. A set alone would take true for 1."""
+    different = {(type(literal), literal): literal for literal in literals}.values()
+    plain = [literal for literal in different if isinstance(literal, str) and not literal.startswith(("[", "{"))]
+    others = [literal for literal in different if literal not in plain]
     tests = [_equals(found, literal) for literal in others]
     if plain:
         tests.append(sa.and_(found.value.is_not(None), found.value.in_(plain)))

@@ -9,7 +9,7 @@ from gateway.answers.jq.parser import parse
 from tests.gateway.answers.jq.database import Payloads
 from tests.support import jq_oracle, jq_plays
 
-EXPRESSIONS = 50
+EXPRESSIONS = 40
 PAYLOADS = 60
 
 
@@ -18,7 +18,7 @@ def texts_of(random: Random) -> list[str]:
     return [jq_plays.stored(random, jq_plays.document(random), number % 2 == 0) for number in range(PAYLOADS)]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_sqlite_answers_like_the_oracle(seed: int) -> None:
     random = Random(seed)
     texts = texts_of(random)
@@ -33,7 +33,7 @@ def test_sqlite_answers_like_the_oracle(seed: int) -> None:
         assert found == expected, (expression, [texts[number] for number in set(found) ^ set(expected)])
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", range(100, 104))
 def test_an_expression_is_read_as_it_was_written(seed: int) -> None:
     random = Random(seed)
     for _ in range(200):
@@ -54,4 +54,4 @@ def test_what_matches_has_every_literal_or_a_backslash() -> None:
             if jq_oracle.answer(condition, text):
                 seen += 1
                 assert all(literal in text for literal in literals), (expression, text)
-    assert seen > 500, "a test that looks at nothing finds nothing"
+    assert seen > 200, "a test that looks at nothing finds nothing"

@@ -229,6 +229,8 @@ ESCAPED = [
     (".a | length == 1", r'{"a": "\ud83d\ude00"}', True),
     ('.a | test("^a.b$")', r'{"a": "a\u0000b"}', True),
     ('.a | test("x")', r'{"a": "\ud800x"}', True),
+    ('.a | test("^x$")', r'{"a": "x\n"}', False),
+    ('.a | test("(?m)^y$")', r'{"a": "x\ny"}', True),
     ('.a == "x"', r'{"a": "\ud800"}', False),
     (".a == 1", r'{"a": 1, "\u0061": 2}', True),
     (".a == 9007199254740993", r'{"a": 9007199254740993, "b": "\n"}', True),
