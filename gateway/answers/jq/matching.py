@@ -1,4 +1,4 @@
-"""Regular expressions by RE2: time linear in the text, whatever the pattern; memory bounded by `_OPTIONS`.
+"""Regular expressions by RE2: time linear in the text, whatever the pattern; bounded memory.
 
 What a linear engine cannot do, RE2 refuses: backreferences, look-around, huge repetitions.
 """
@@ -8,12 +8,13 @@ from typing import Any
 
 import re2
 
-PATTERNS_KEPT = 64
+MEMORY_MAX = 1024 * 1024  # of a pattern; one that needs more is refused
+PATTERNS_KEPT = 64  # by us; the package keeps 128
 
 
 def _options() -> Any:
     options = re2.Options()
-    options.max_mem = 1024 * 1024  # a pattern that needs more is refused; 64 of them are kept here, 128 by the package
+    options.max_mem = MEMORY_MAX
     options.never_capture = True
     options.log_errors = False
     return options
