@@ -32,6 +32,9 @@ class Minter:
     def schedule_id(self, shard: int) -> str:
         return f"s{shard:02d}_sched_{self._moment():016x}{self._suffix}"
 
+    def bulk_id(self) -> str:
+        return f"bulk_{self._moment():016x}{self._suffix}"
+
     def claim_id(self) -> int:
         """Names one fetch, so that its repetition finds the jobs it claimed. 63 bits: SQLite and msgpack agree."""
         return ((self._moment() << 20) ^ int(self._suffix, 16)) & 0x7FFFFFFFFFFFFFFF

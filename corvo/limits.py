@@ -12,6 +12,7 @@ WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
 BATCH_ID = re.compile(r"s[0-9]{2}_batch_[0-9a-z]{26}")
 SCHEDULE_ID = re.compile(r"s[0-9]{2}_sched_[0-9a-z]{26}")
+BULK_ID = re.compile(r"bulk_[0-9a-f]{26}")
 SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # a name is never taken for an id
 
 NODES_MAX = 15  # of one cluster
@@ -64,6 +65,15 @@ CONCURRENCY_MAX = 1_000_000  # jobs of a queue that are active at a time; beyond
 RETENTION_MS_MIN = 1000
 WEIGHT_MAX = 1000  # of a queue among those of one fetch
 POOL_SIZE_MAX = 1_000_000  # jobs that one worker says it can run at a time
+BULK_AT_ONCE_MAX = 10_000  # jobs that a bulk action changes within its request, or that one names; more is an operation
+BULK_SLICE = 500  # jobs of a bulk action at a time: workers are answered between two slices
+BULK_ERRORS_KEPT = 100  # refused jobs that a bulk action names; all of them are counted
+BULKS_OPEN_MAX = 100  # bulk operations that wait or run
+BULKS_ENDED_KEPT = 1000  # the newest, for seven days
+BULK_LEASE_MS = 30_000  # of the gateway that works on an operation; longer than a slice may take
+BULK_MEMO_MS = 24 * 3600 * 1000  # how long a shard knows what it did in the newest slice of an operation
+BULK_MEMO_AT_ONCE_MS = 600_000  # and of a request: far longer than any gateway goes on repeating one
+BULK_GET_BYTES_MAX = 32 * 1024 * 1024  # payloads in one answer with many jobs
 UPKEEP_JOBS_PER_ENTRY = 500  # timers due at one moment are settled in slices, so that one entry stays short
 ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not drag a thousand backtraces
 

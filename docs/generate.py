@@ -90,6 +90,7 @@ ERRORS = {
     "JOB_NOT_FOUND": "No job has this id.",
     "QUEUE_NOT_FOUND": "No queue has this name: nothing was ever enqueued there, or it was deleted.",
     "BATCH_NOT_FOUND": "No batch has this id, or it is over and forgotten.",
+    "BULK_NOT_FOUND": "No bulk operation has this id, or it is over and forgotten.",
     "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
     "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
     "TOO_MANY_SCHEDULES": "The shard has as many schedules as it takes. Delete some, or use jobs that enqueue jobs.",

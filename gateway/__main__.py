@@ -24,6 +24,7 @@ from corvo.settings import Settings
 from gateway import connection
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
+from gateway.bulk.bulks import Bulks
 from gateway.events import Listening
 from gateway.fetching import Fetching
 from gateway.health import Health
@@ -76,7 +77,9 @@ async def _run(settings: Settings, run_dir: Path) -> None:
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
     streams = Streams(shards, fetching, asking)
-    gateway = Gateway(shards, asking, journeys.by_name(), pages.app(), metrics, streams)
+    bulks = Bulks(shards, read_db, asking, settings.node_id, draining)
+    gateway = Gateway(shards, asking, journeys.by_name() | bulks.by_name(), pages.app(), metrics, streams)
+    bulks.start()
 
     def drain() -> None:
         log.info("draining")
@@ -93,6 +96,7 @@ async def _run(settings: Settings, run_dir: Path) -> None:
     try:
         await serve(gateway, _config(settings), shutdown_trigger=stop.wait)  # type: ignore[arg-type]  # ASGI 3 callable
     finally:
+        await bulks.stop()
         shards.close()
         read_db.close()
 

@@ -99,6 +99,7 @@ class Gateway:
             match = self._routes.find(request.method, request.path)
             endpoint = match.endpoint
             route = endpoint.path
+            request.parameters = match.parameters
             answer = await self._answer(endpoint, self._body(endpoint, request, body), match.parameters, request)
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)

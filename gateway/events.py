@@ -116,7 +116,7 @@ class Connection:
         """Until the client hangs up or the gateway drains."""
         listening = self._listening
         try:
-            await _first_of(self._tell(write), self._request.hung_up(), listening.draining.wait())
+            await first_of(self._tell(write), self._request.hung_up(), listening.draining.wait())
         finally:
             listening.open.discard(self)
 
@@ -130,7 +130,7 @@ class Connection:
                 break
             await self._catch_up_at_last()
         shards = range(len(self._cursor))
-        await _first_of(self._keep_alive(write), *(self._follow(shard, write) for shard in shards))
+        await first_of(self._keep_alive(write), *(self._follow(shard, write) for shard in shards))
 
     def _kept_part(self) -> tuple[bytes, bool]:
         """What to send of it, and whether that is all there was."""
@@ -205,7 +205,7 @@ class Connection:
             raise Disconnected from None
 
 
-async def _first_of(*works: Coroutine[Any, Any, Any]) -> None:
+async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
     """Until one of them ends, in whatever way; then all do."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

@@ -11,18 +11,26 @@ from typing import Any
 import msgspec
 
 from corvo.errors import Refusal, Refused
+from corvo.ops.bulk.act_on_jobs import ActOnJobs
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.ops.operation import Operation, Query
+from corvo.queries.jobs import GetJobs
 from gateway.links import Shards
 
 HOPS_MAX = 8
 WAITS_MAX = 20
 PATIENCE_MS_MAX = 100  # a shard that is away asks for more, and that is for the caller to decide
 
-# Operations whose items are refused one by one: the field that holds them.
-_ITEMS: dict[type[Operation], str] = {Ack: "items", Fail: "items", Heartbeat: "beats"}
+# What is refused item by item: the field that holds the items.
+_ITEMS: dict[type[Operation] | type[Query], str] = {
+    Ack: "items",
+    Fail: "items",
+    Heartbeat: "beats",
+    ActOnJobs: "job_ids",
+    GetJobs: "job_ids",
+}
 _LOST = Refused("SHARD_UNAVAILABLE", "the job moves from queue to queue; send the request again", 1_000)
 
 
@@ -71,7 +79,7 @@ async def _follow(shards: Shards, shard: int, ask: Operation | Query) -> Any:
     raise _LOST.to_refusal()
 
 
-async def _follow_items(shards: Shards, shard: int, ask: Operation, result: list[Any]) -> list[Any]:
+async def _follow_items(shards: Shards, shard: int, ask: Operation | Query, result: list[Any]) -> list[Any]:
     field = _ITEMS[type(ask)]
     items = getattr(ask, field)
     places = dict.fromkeys(range(len(items)), shard)
@@ -95,7 +103,7 @@ async def _follow_items(shards: Shards, shard: int, ask: Operation, result: list
     return [_LOST if type(item) is Refused and _leads_on(item) else item for item in result]
 
 
-async def _ask_items(shards: Shards, shard: int, ask: Operation, count: int) -> list[Any]:
+async def _ask_items(shards: Shards, shard: int, ask: Operation | Query, count: int) -> list[Any]:
     """What was answered already must not be lost because another shard cannot be reached."""
     try:
         return list(await shards.ask(shard, ask))

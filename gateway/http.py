@@ -66,6 +66,7 @@ class Request:
         "content_type",
         "method",
         "must_close",
+        "parameters",
         "path",
         "query",
         "scope",
@@ -78,6 +79,7 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
+        self.parameters: tuple[str, ...] = ()  # of the path, once its route is known
         self.content_type = b""
         self.must_close = False
         self._receive = receive

@@ -10,12 +10,11 @@ from corvo.ops.jobs.fetch import (
 )
 from corvo.ops.operation import Answer
 from corvo.queries.batches_list import BatchesQuery
-from corvo.queries.cluster import GetIndex
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import SearchBody
 from gateway.answers import batches_list, queues, search, workers
 from gateway.answers.database import ReadDb
-from gateway.answers.lag import wait_for
+from gateway.answers.lag import catch_up
 from gateway.app import Journey
 from gateway.events import Listening
 from gateway.fetching import Fetching
@@ -92,5 +91,4 @@ class Journeys:
 
     async def _catch_up(self) -> None:
         """Wait until read.db holds everything that was answered, by any node, when the request came."""
-        indexes: list[int] = await self._shards.ask_all([(shard, GetIndex()) for shard in range(len(self._shards))])
-        await wait_for(self._read_db, dict(enumerate(indexes)))
+        await catch_up(self._shards, self._read_db)

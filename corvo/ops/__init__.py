@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from corvo.ops.batches import add_to_batch, seal_batch
+from corvo.ops.bulk import act_on_jobs, advance_bulk, begin_bulk, cancel_bulk, claim_bulk
 from corvo.ops.jobs import (
     ack,
     approve,
@@ -65,6 +66,11 @@ OPERATIONS: tuple[type[Operation], ...] = (
     delete.Delete,
     change_priority.ChangePriority,
     move.Move,
+    act_on_jobs.ActOnJobs,
+    begin_bulk.BeginBulk,
+    claim_bulk.ClaimBulk,
+    advance_bulk.AdvanceBulk,
+    cancel_bulk.CancelBulk,
     add_to_batch.AddToBatch,
     seal_batch.SealBatch,
     create_schedule.CreateSchedule,
@@ -106,6 +112,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *change_priority.ENDPOINTS,
     *replay.ENDPOINTS,
     *delete.ENDPOINTS,
+    *begin_bulk.ENDPOINTS,
+    *cancel_bulk.ENDPOINTS,
     *add_to_batch.ENDPOINTS,
     *seal_batch.ENDPOINTS,
     *create_schedule.ENDPOINTS,

@@ -15,10 +15,12 @@ from corvo.ops.queues import delete_queue
 from corvo.queries import (
     batches,
     batches_list,
+    bulk,
     cluster,
     events,
     feed,
     job,
+    jobs,
     members,
     queue,
     queues,
@@ -31,6 +33,7 @@ from corvo.queries import (
 QUERIES: tuple[type[Query], ...] = (
     job.GetJob,
     job.Await,
+    jobs.GetJobs,
     batches.GetBatch,
     arrivals.GetArrivals,
     known.FindUnknown,
@@ -44,10 +47,13 @@ QUERIES: tuple[type[Query], ...] = (
     why.Why,
     *members.QUERIES,
     *schedules.QUERIES,
+    *bulk.QUERIES,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *job.ENDPOINTS,
+    *jobs.ENDPOINTS,
+    *bulk.ENDPOINTS,
     *batches.ENDPOINTS,
     *batches_list.ENDPOINTS,
     *why.ENDPOINTS,

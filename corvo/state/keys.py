@@ -21,6 +21,9 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     b|{batch id}                                    a batch: counts, callbacks
     ba|{batch id}\\0{ask id:8}                       a request that has added jobs to it, a short while ago
     sc|{schedule id}                                a cron schedule
+    bk|{bulk id}   bd|{bulk id}                     a bulk operation that is open, that has ended; on shard 0
+    bi|{bulk id}                                    the jobs that an open one was given by name
+    bm|{bulk id}                                    what this shard did in the newest slice of one
     l|{queue}\\0{moment:8}                          claims of a throttled queue at that moment
     al|{due:8}{subject}                             an alarm: something other than a job falls due
     ev|{number:8}                                   events that an entry caused, under the number of the first
@@ -63,6 +66,10 @@ FORWARDED = b"f|"
 BATCHES = b"b|"
 BATCH_ASKS = b"ba|"
 SCHEDULES = b"sc|"
+BULKS = b"bk|"
+BULKS_ENDED = b"bd|"
+BULK_IDS = b"bi|"
+BULK_MEMOS = b"bm|"
 CLAIMS = b"l|"
 ALARMS = b"al|"
 EVENTS = b"ev|"
@@ -74,7 +81,7 @@ INBOX_LAST = b"xi|"
 STATE_PREFIXES = (
     *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES),
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
-    *(OUTBOX, OUTBOX_LAST, INBOX_LAST),
+    *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS),
 )
 _LOG_END = b"r|\x01"
 
@@ -212,6 +219,22 @@ def batch_ask(batch_id: str, ask_id: int) -> bytes:
 
 def schedule(schedule_id: str) -> bytes:
     return b"sc|" + schedule_id.encode()
+
+
+def bulk(bulk_id: str) -> bytes:
+    return b"bk|" + bulk_id.encode()
+
+
+def bulk_ended(bulk_id: str) -> bytes:
+    return b"bd|" + bulk_id.encode()
+
+
+def bulk_ids(bulk_id: str) -> bytes:
+    return b"bi|" + bulk_id.encode()
+
+
+def bulk_memo(bulk_id: str) -> bytes:
+    return b"bm|" + bulk_id.encode()
 
 
 def claims(queue: str) -> bytes:

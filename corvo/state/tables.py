@@ -266,6 +266,11 @@ class Tables:
         prefix = keys.job_errors(job_id)
         return [decode_job_error(value) for _, value in self.overlay.scan(prefix, keys.prefix_end(prefix))]
 
+    def errors_of(self, job: Job) -> list[JobError]:
+        """The same, for jobs that go by the hundred."""
+        raws = (self.overlay.get(key) for key in self._error_keys(job))
+        return [decode_job_error(raw) for raw in raws if raw is not None]
+
     def warm(self, name: str, limit: int, at_once: int) -> bool:
         """Bring the next jobs of a queue into the cache, before they are asked for, at most so many at once; whether
         all of them are there. Changes no answer."""

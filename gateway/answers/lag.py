@@ -21,7 +21,9 @@ import sqlalchemy as sa
 
 from corvo.errors import Refusal
 from corvo.moments import parse_rfc3339
+from corvo.queries.cluster import GetIndex
 from gateway.answers.database import Prepared, ReadDb, Reading
+from gateway.links import Shards
 from gateway.mirror.schema import mirror_cursors, mirror_meta
 
 DELIVERY_MS = 100.0
@@ -65,6 +67,12 @@ async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
                 retry_after_ms=1000,
             )
         await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def catch_up(shards: Shards, read_db: ReadDb) -> None:
+    """Until the file holds everything that was answered, by any node, when this was asked."""
+    indexes: list[int] = await shards.ask_all([(shard, GetIndex()) for shard in range(len(shards))])
+    await wait_for(read_db, dict(enumerate(indexes)))
 
 
 def _read_lag(reading: Reading) -> Lag:

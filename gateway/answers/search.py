@@ -28,6 +28,8 @@ from gateway.answers.place import Place, to_cursor, to_place
 from gateway.mirror.schema import BY_BATCH, BY_CHAIN, BY_CREATED, BY_PARENT, BY_QUEUE, BY_STATE, job_errors, jobs
 
 TOTAL_MAX = 10_000
+COUNTED_MAX = 100_000_000
+COUNT_ALL_BUDGET_MS = 1_200
 COUNT_BUDGET_MS = 500  # the total is a courtesy: when it takes longer, the answer goes without
 # Shorter than this a prefix names a shard, not a job, and the order of creation is the better road.
 SELECTIVE_PREFIX_MIN = 16
@@ -68,7 +70,7 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     place = to_place(body.cursor, body.order)
     branches = _branches(body, filters)
     page = _page(body, branches, place)
-    total = _total(branches)
+    total = _total(branches, TOTAL_MAX)
 
     def question(reading: Reading) -> SearchAnswer:
         rows = reading.rows(page)
@@ -84,6 +86,22 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
             duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
             lag_ms=round(lag_ms(reading), 3),
         )
+
+    return await read_db.ask(question)
+
+
+async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
+    """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
+    statement = _total(_branches(body, _filters(body)), COUNTED_MAX)
+    beyond = _total(_branches(body, _filters(body)), TOTAL_MAX)
+
+    def question(reading: Reading) -> tuple[int, bool]:
+        try:
+            with reading.budget(COUNT_ALL_BUDGET_MS):
+                found: int = reading.rows(statement)[0][0]
+        except OutOfTime:
+            return _count(reading, beyond, 0)
+        return min(found, COUNTED_MAX), found <= COUNTED_MAX
 
     return await read_db.ask(question)
 
@@ -167,9 +185,9 @@ def _order(body: SearchBody, *columns: sa.ColumnElement[Any]) -> list[sa.ColumnE
     return [column.asc() if body.order == "asc" else column.desc() for column in columns]
 
 
-def _total(branches: list[tuple[str, list[Condition]]]) -> sa.Select[Any]:
+def _total(branches: list[tuple[str, list[Condition]]], at_most: int) -> sa.Select[Any]:
     parts = [
-        _on(index, sa.select(sa.literal_column("1").label("one"))).where(*conditions).limit(TOTAL_MAX + 1).subquery()
+        _on(index, sa.select(sa.literal_column("1").label("one"))).where(*conditions).limit(at_most + 1).subquery()
         for index, conditions in branches
     ]
     every = sa.union_all(*[sa.select(part.c.one) for part in parts]).subquery()

@@ -41,6 +41,8 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "set_throttle": ("/queues/mail/throttle", {"rate": 5, "window_ms": 1_000}),
     "set_retention": ("/queues/mail/retention", {"completed": "1h", "dead": None}),
     "create_schedule": ("/schedules", {"name": "nightly", "queue": "mail", "cron": "0 3 * * *"}),
+    "bulk": ("/jobs/bulk", {"action": "retry", "job_ids": [JOB]}),
+    "bulk_get": ("/jobs/bulk-get", {"job_ids": [JOB]}),
     "search": ("/jobs/search", {"queue": "mail", "limit": 5}),
     "cluster_join": ("/cluster/join", {"node_id": "node-2", "address": "db-2:9400"}),
     "cluster_remove": ("/cluster/remove", {"node_id": "node-2"}),

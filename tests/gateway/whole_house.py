@@ -6,6 +6,7 @@ from corvo.ids import Minter
 from corvo.ops.operation import Asking
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
+from gateway.bulk.bulks import Bulks
 from gateway.events import Listening
 from gateway.fetching import Fetching
 from gateway.health import Health
@@ -29,7 +30,9 @@ class WholeHouse(House):
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
         streams = Streams(shards, fetching, asking)  # type: ignore[arg-type]
-        self.app = Gateway(shards, asking, journeys.by_name(), pages.app(), self.metrics, streams)  # type: ignore[arg-type]
+        self.bulks = Bulks(shards, self.read_db, asking, "node-1", self.draining)  # type: ignore[arg-type]
+        served = journeys.by_name() | self.bulks.by_name()
+        self.app = Gateway(shards, asking, served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:
         self.read_db.close()

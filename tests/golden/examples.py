@@ -6,6 +6,8 @@ from corvo import wire
 from corvo.batches import Batch, BatchSpec
 from corvo.birth import Existing, NewJob
 from corvo.bonds import Bonds, Chain, IfLost, Outcome, Step, UniqueUntil
+from corvo.bulk import Action, Bulk, Memo, Order, Status, Tally
+from corvo.bulk import Failure as BulkFailure
 from corvo.errands.forget import Forget
 from corvo.errands.make_job import MakeJob
 from corvo.errands.make_member import MakeMember
@@ -19,6 +21,11 @@ from corvo.lifecycle import State
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.arrivals import GetArrivals, Keyed
 from corvo.ops.batches.seal_batch import SealBatch
+from corvo.ops.bulk.act_on_jobs import ActOnJobs
+from corvo.ops.bulk.advance_bulk import AdvanceBulk
+from corvo.ops.bulk.begin_bulk import BeginBulk
+from corvo.ops.bulk.cancel_bulk import CancelBulk
+from corvo.ops.bulk.claim_bulk import ClaimBulk
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.cancel import Cancel
@@ -57,10 +64,12 @@ from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
 from corvo.queries import feed
 from corvo.queries.batches import GetBatch
+from corvo.queries.bulk import GetBulk, GetBulkJobs, ListBulks
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
 from corvo.queries.events import EventsFound, Filters, GetEvents
 from corvo.queries.feed import Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob, JobRecord
+from corvo.queries.jobs import FoundJob, GetJobs
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.queries.queue import GetQueue, QueueRecord
 from corvo.queries.schedules import ListSchedules
@@ -155,6 +164,34 @@ TERMS = Terms(
 )
 SCHEDULE = Schedule(SCHEDULE_ID, "nightly", TERMS, AT, AT + 1, AT + 2, AT + 3, 4, True, AT + 5, AT + 6, 7)
 EVENT = Event(Happening.FAILED, ID, "mail", b'{"error":"boom"}')
+BULK_ID = "bulk_18866b26d5a7000400000abcde"
+ORDER = Order(Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD))
+TALLY = Tally(7, {"WRONG_STATE": 2}, [BulkFailure(ID_2, "WRONG_STATE", "not now")])
+BULK = Bulk(
+    id=BULK_ID,
+    order=ORDER,
+    created_at=AT,
+    filter=b'{"queue":"mail"}',
+    total=12,
+    total_is_exact=True,
+    status=Status.RUNNING,
+    node_id="node-1",
+    gateway=2**62 + 14,
+    claim=2**62 + 15,
+    lease_ends_at=AT + 1,
+    step=3,
+    slice=[ID, ID_2],
+    cursor="behind",
+    is_last=True,
+    tally=TALLY,
+    started_at=AT + 2,
+    claimed_at=AT + 3,
+    claimed_processed=4,
+    updated_at=AT + 5,
+    finished_at=AT + 6,
+    is_cancelling=True,
+    failure="no search",
+)
 _SPEC = BatchSpec(STEP, Step("well"), Step("ill"), "an album")
 _BONDED = NewJob(ID_2, "mail", b"{}", bonds=BONDS)
 _MEMBERS = Members(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
@@ -181,6 +218,11 @@ OPERATIONS: dict[str, Any] = {
     "delete": Delete(ID),
     "change_priority": ChangePriority(ID, Priority.HIGH),
     "move": Move(2**62 + 10, ID, "video"),
+    "act_on_jobs": ActOnJobs(BULK_ID, 3, ORDER, [ID, ID_2], 60_000),
+    "begin_bulk": BeginBulk(BULK_ID, ORDER, b'{"queue":"mail"}', [ID], 12, True),
+    "claim_bulk": ClaimBulk("node-1", 2**62 + 14, 2**62 + 15, 30_000),
+    "advance_bulk": AdvanceBulk(BULK_ID, 2**62 + 15, 3, TALLY, [ID, ID_2], "behind", True, 30_000, "no search"),
+    "cancel_bulk": CancelBulk(BULK_ID),
     "add_to_batch": AddToBatch(
         2**62 + 11, BATCH_ID, BatchSpec(STEP, Step("well"), Step("ill"), "album"), True, [_BONDED]
     ),
@@ -229,6 +271,10 @@ QUERIES: dict[str, Any] = {
     "why": Why(ID),
     "get_schedule": GetSchedule("nightly"),
     "list_schedules": ListSchedules(),
+    "get_jobs": GetJobs([ID, ID_2]),
+    "get_bulk": GetBulk(BULK_ID),
+    "list_bulks": ListBulks(100),
+    "get_bulk_jobs": GetBulkJobs(BULK_ID, 500, 200),
 }
 
 RESULTS: dict[str, Any] = {
@@ -323,6 +369,15 @@ RESULTS: dict[str, Any] = {
     ),
     "get_schedule": SCHEDULE,
     "list_schedules": [SCHEDULE],
+    "act_on_jobs": [None, Refused("WRONG_STATE", "not now")],
+    "begin_bulk": None,
+    "claim_bulk": BULK,
+    "advance_bulk": Status.CANCELLED,
+    "cancel_bulk": BULK,
+    "get_jobs": [FoundJob(JobRecord(JOB, [JOB_ERROR])), Refused("JOB_NOT_FOUND", "who?")],
+    "get_bulk": BULK,
+    "list_bulks": [BULK],
+    "get_bulk_jobs": [ID, ID_2],
 }
 
 RECORDS: dict[str, Any] = {
@@ -332,6 +387,8 @@ RECORDS: dict[str, Any] = {
     "worker": WORKER,
     "batch": BATCH,
     "schedule": SCHEDULE,
+    "bulk": BULK,
+    "bulk_memo": Memo(3, [ID, ID_2], AT, 60_000),
     "page": Page(AT, [EVENT]),
     "lock": Lock(ID, AT),
     "applied": Applied(9, 2, AT, AT + 1, bytes(range(16))),
@@ -367,6 +424,10 @@ KEYS: dict[str, bytes] = {
     "batch": keys.batch(BATCH_ID),
     "batch_ask": keys.batch_ask(BATCH_ID, 2**62 + 11),
     "schedule": keys.schedule(SCHEDULE_ID),
+    "bulk": keys.bulk(BULK_ID),
+    "bulk_ended": keys.bulk_ended(BULK_ID),
+    "bulk_ids": keys.bulk_ids(BULK_ID),
+    "bulk_memo": keys.bulk_memo(BULK_ID),
     "claims_at": keys.claims_at("mail", AT),
     "event": keys.event(258),
     "outbox": keys.outbox(3, 258),

@@ -15,6 +15,7 @@ import pytest
 
 from corvo import wire
 from corvo.batches import decode_batch
+from corvo.bulk import decode_bulk, decode_memo
 from corvo.errands.register import ERRANDS, decode_errand
 from corvo.job import decode_job, decode_job_error, decode_queue, decode_worker
 from corvo.ops import OPERATIONS
@@ -44,6 +45,8 @@ _RECORD_DECODERS = {
     "worker": decode_worker,
     "batch": decode_batch,
     "schedule": decode_schedule,
+    "bulk": decode_bulk,
+    "bulk_memo": decode_memo,
     "page": decode_page,
     "lock": msgspec.msgpack.Decoder(Lock).decode,
     "applied": decode_applied,

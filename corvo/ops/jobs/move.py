@@ -56,7 +56,7 @@ class Move(Operation, tag=27):
             self._send(tables, job, shard, data)
 
     def _send(self, tables: Tables, job: Job, shard: int, data: bytes) -> None:
-        errors = tables.errors(job.id)
+        errors = tables.errors_of(job)
         watchers = []
         if job.bonds is not None and job.bonds.is_watched:  # of an ended one, whoever is left is told by this shard
             prefix = keys.watchers(job.id)

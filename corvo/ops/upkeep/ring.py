@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo import bulk
 from corvo.batches import BATCH_ALARM, forget
 from corvo.consequences import draw
 from corvo.errands.watch import WATCHERS_ALARM, tell_the_rest
@@ -128,4 +129,6 @@ HANDLERS: dict[str, Handler] = {
     WORKER_ALARM: _forget_worker,
     BATCH_ALARM: forget,
     WATCHERS_ALARM: tell_the_rest,
+    bulk.BULK_ALARM: bulk.forget,
+    bulk.MEMO_ALARM: bulk.forget_memo,
 }

@@ -18,6 +18,7 @@ free_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_s
 subjects = st.builds(str.__add__, st.sampled_from("eurgz"), free_texts)
 shards = st.integers(0, SHARDS_MAX - 1)
 batch_ids = st.builds("s{:02d}_batch_{:026x}".format, shards, st.integers(0, 2**104 - 1))
+bulk_ids = st.builds("bulk_{:026x}".format, st.integers(0, 2**104 - 1))
 node_ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
 
 # Every family of replicated state: how a key is made from its parts.
@@ -37,6 +38,10 @@ FAMILIES = {
     "batch": (keys.batch, (batch_ids,)),
     "batch_ask": (keys.batch_ask, (batch_ids, u64)),
     "schedule": (keys.schedule, (queue_names,)),
+    "bulk": (keys.bulk, (bulk_ids,)),
+    "bulk_ended": (keys.bulk_ended, (bulk_ids,)),
+    "bulk_ids": (keys.bulk_ids, (bulk_ids,)),
+    "bulk_memo": (keys.bulk_memo, (bulk_ids,)),
     "claims_at": (keys.claims_at, (queue_names, u64)),
     "event": (keys.event, (u64,)),
     "outbox": (keys.outbox, (shards, u64)),
@@ -180,6 +185,10 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.batch("b"),
         keys.batch_ask("b", 1),
         keys.schedule("s"),
+        keys.bulk("b"),
+        keys.bulk_ended("b"),
+        keys.bulk_ids("b"),
+        keys.bulk_memo("b"),
         keys.claims_at("q", 1),
         keys.event(1),
         keys.outbox(1, 1),

@@ -1,5 +1,7 @@
 """Ring: alarms go off at their moment, and each looks first whether there is still something to do."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from corvo.state import keys
 from corvo.state.effects import change
 from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, new_job
 from tests.support.machine import Machine, nothing_changes
+from tests.tidy.house import ROOT
 
 RETENTION = RETENTION_MS_DEFAULT * MS
 
@@ -30,6 +33,14 @@ def controlled(machine: Machine, **controls: object) -> None:
 
 
 def test_every_alarm_has_a_letter_of_its_own() -> None:
+    named = [
+        line.split('"')[1]
+        for path in (ROOT / "corvo").rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.match(r"[A-Z]+_ALARM = ", line)
+    ]
+
+    assert sorted(named) == sorted(HANDLERS), "two alarms with one letter: the handler of one would hear both"
     assert all(len(letter) == 1 for letter in HANDLERS)
 
 

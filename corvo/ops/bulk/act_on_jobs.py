@@ -1,0 +1,109 @@
+"""ActOnJobs: one action on many jobs of a shard, each allowed or refused as if it had been asked for alone.
+
+It is a part of one slice of a bulk action. What it changed is remembered until the next slice, so that the same slice
+sent again, by the gateway or by its successor, gets the same answer and changes nothing. A slice that is older than the
+newest one is refused: its sender has been succeeded.
+
+Beyond the memory of the slice, a job itself remembers the newest action that was taken on it, as with single actions.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from corvo.bonds import bytes_of
+from corvo.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
+from corvo.consequences import draw
+from corvo.errors import Refusal, Refused
+from corvo.job import Count, Job, SpanMs
+from corvo.lifecycle import STATE_NAMES
+from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.ops.jobs.approve import Approve
+from corvo.ops.jobs.cancel import Cancel
+from corvo.ops.jobs.change_priority import ChangePriority
+from corvo.ops.jobs.delete import Delete
+from corvo.ops.jobs.hold import Hold
+from corvo.ops.jobs.move import Move
+from corvo.ops.jobs.reject import Reject
+from corvo.ops.jobs.requeue import Requeue
+from corvo.ops.jobs.retry import Retry
+from corvo.ops.operation import Operation
+from corvo.state.tables import Tables
+
+_NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; ask for the rest again", 1)
+
+
+class ActOnJobs(Operation, tag=28):
+    bulk_id: str
+    step: Count  # number of the slice
+    order: Order
+    job_ids: Annotated[list[str], Meta(max_length=JOBS_PER_REQUEST_MAX)]
+    kept_ms: SpanMs  # how long this shard remembers what it did
+
+    result: ClassVar[Any] = list[Refused | None]
+
+    def apply(self, tables: Tables) -> list[Refused | None]:
+        memo = find_memo(tables, self.bulk_id)
+        if memo is not None and memo.step > self.step:
+            raise Refusal("LEASE_LOST", f"slice {self.step} of {self.bulk_id}: this shard is at slice {memo.step}")
+        done = set(memo.done) if memo is not None and memo.step == self.step else set()
+        before = len(done)
+        results = self._act(tables, done)
+        if len(done) > before:
+            put_memo(tables, self.bulk_id, Memo(self.step, sorted(done), tables.now, self.kept_ms))
+        return results
+
+    def _act(self, tables: Tables, done: set[str]) -> list[Refused | None]:
+        results: list[Refused | None] = []
+        room = CLAIMED_BYTES_MAX  # every job is rewritten, or travels
+        ask_id = ask_id_of(self.bulk_id)
+        for job_id in self.job_ids:
+            if job_id in done:
+                results.append(None)
+                continue
+            if room <= 0:
+                results.append(_NEXT_TIME)
+                continue
+            try:
+                job = tables.require_job(job_id)
+                room -= len(job.payload) + bytes_of(job.bonds)
+                _check(self.order, job)
+                single(self.order, ask_id, job_id).apply(tables)
+            except Refusal as refusal:
+                results.append(Refused(refusal.code, refusal.message, refusal.retry_after_ms))
+                continue
+            draw(tables)
+            done.add(job_id)
+            results.append(None)
+        return results
+
+
+def _check(order: Order, job: Job) -> None:
+    if order.only_states and job.state not in order.only_states:
+        raise Refusal("WRONG_STATE", f"the job is {STATE_NAMES[job.state]} by now, and matches no more")
+    if order.only_queue and job.queue != order.only_queue:
+        raise Refusal("WRONG_STATE", f"the job is in queue {job.queue} by now, and matches no more")
+
+
+def single(order: Order, ask_id: int, job_id: str) -> Operation:
+    """The same as an action on one job."""
+    match order.action:
+        case Action.RETRY:
+            return Retry(ask_id, job_id)
+        case Action.REQUEUE:
+            return Requeue(ask_id, job_id)
+        case Action.DELETE:
+            return Delete(job_id)
+        case Action.CANCEL:
+            return Cancel(ask_id, job_id, order.grace_ms)
+        case Action.MOVE:
+            assert order.queue is not None
+            return Move(ask_id, job_id, order.queue)
+        case Action.CHANGE_PRIORITY:
+            return ChangePriority(job_id, order.priority)
+        case Action.HOLD:
+            return Hold(ask_id, job_id, order.reason)
+        case Action.APPROVE:
+            return Approve(ask_id, job_id)
+        case Action.REJECT:
+            return Reject(ask_id, job_id, order.reason)

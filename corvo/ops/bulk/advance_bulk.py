@@ -1,0 +1,54 @@
+"""AdvanceBulk: the gateway that works on an operation reports one slice and puts down the next, before it acts on it.
+
+With nothing behind the last slice the operation is completed. One that somebody wants to cancel ends here, too: the
+slice that was under way is counted, and none follows.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from corvo.bulk import OPEN, Bulk, Status, Tally, end_bulk, put_bulk, require_bulk
+from corvo.errors import Refusal
+from corvo.job import Count, RequestId, ShortText, SpanMs
+from corvo.limits import JOBS_PER_REQUEST_MAX
+from corvo.ops.operation import Operation
+from corvo.state.tables import Tables
+
+
+class AdvanceBulk(Operation, tag=62):
+    bulk_id: str
+    claim: RequestId
+    step: Count  # number of the next slice
+    tally: Tally  # of the slice before
+    slice: Annotated[list[str], Meta(max_length=JOBS_PER_REQUEST_MAX)]
+    cursor: str  # behind it
+    is_last: bool  # nothing is behind it
+    lease_ms: SpanMs
+    failure: ShortText = ""  # it cannot go on
+
+    result: ClassVar[Any] = Status
+
+    def apply(self, tables: Tables) -> Status:
+        bulk = require_bulk(tables, self.bulk_id)
+        if bulk.claim == self.claim and bulk.step == self.step:
+            return bulk.status  # the same report again
+        if bulk.claim != self.claim or bulk.step != self.step - 1 or bulk.status not in OPEN:
+            raise Refusal("LEASE_LOST", f"{self.bulk_id} is at slice {bulk.step}, and another gateway works on it")
+        bulk.step = self.step
+        bulk.tally.add(self.tally)
+        self._go_on(tables, bulk)
+        return bulk.status
+
+    def _go_on(self, tables: Tables, bulk: Bulk) -> None:
+        if self.failure:
+            bulk.failure = self.failure
+            end_bulk(tables, bulk, Status.FAILED)
+        elif not self.slice and self.is_last:
+            end_bulk(tables, bulk, Status.COMPLETED)
+        elif bulk.is_cancelling:
+            end_bulk(tables, bulk, Status.CANCELLED)
+        else:
+            bulk.slice, bulk.cursor, bulk.is_last = self.slice, self.cursor, self.is_last
+            bulk.lease_ends_at = tables.now + self.lease_ms * 1_000_000
+            put_bulk(tables, bulk)

@@ -1,0 +1,172 @@
+"""BeginBulk: a bulk operation is put down; a gateway will claim it.
+
+Beside it stands the route by which every bulk action is asked for. One on few jobs is done within its request and
+leaves no record; which it is, the gateway finds out by counting (`gateway/bulk/requests.py`).
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from corvo.bulk import ACTION_NAMES, Action, Bulk, Order, Tally, find_bulk, open_bulks, put_bulk, put_ids
+from corvo.errors import Refusal, invalid
+from corvo.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
+from corvo.lifecycle import STATE_NAMES, State
+from corvo.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
+from corvo.ops.bulk.view import FailureView, failure_views
+from corvo.ops.jobs.cancel import CancelBody, grace_ms
+from corvo.ops.jobs.hold import Reason
+from corvo.ops.operation import Asking, Body, Endpoint, Operation
+from corvo.queries.search import SearchBody
+from corvo.sharding import find_shard_of_job
+from corvo.state.tables import Tables
+
+# Of a search: how its pages are cut. A bulk action has none.
+_PAGING = ("cursor", "limit", "sort", "order", "consistent")
+_ONLY_FOR: dict[str, tuple[Action, ...]] = {
+    "move_to_queue": (Action.MOVE,),
+    "priority": (Action.CHANGE_PRIORITY,),
+    "reason": (Action.HOLD, Action.REJECT),
+    "grace": (Action.CANCEL,),
+}
+
+
+class BulkBody(Body, kw_only=True):
+    action: Literal["retry", "requeue", "delete", "cancel", "move", "change_priority", "hold", "approve", "reject"]
+    job_ids: Annotated[list[JobId], Meta(min_length=1, max_length=BULK_AT_ONCE_MAX)] | None = None
+    filter: Annotated[SearchBody | None, Meta(description="all jobs that match, as in a search; without paging")] = None
+    move_to_queue: Annotated[QueueName | None, Meta(description="of `move`")] = None
+    priority: Annotated[Literal["critical", "high", "normal"] | None, Meta(description="of `change_priority`")] = None
+    reason: Annotated[Reason, Meta(description="of `hold` and `reject`")] = ""
+    grace: Annotated[
+        str | float | None, Meta(description="of `cancel`: how long the worker of an active job may take to stop")
+    ] = None
+    dry_run: Annotated[bool, Meta(description="count, show a few, change nothing")] = False
+    is_async: Annotated[bool, Meta(description="make it an operation, however few jobs match")] = msgspec.field(
+        name="async", default=False
+    )
+
+
+class SampleJob(msgspec.Struct):
+    id: str
+    queue: str
+    state: str
+    priority: int
+    attempt: int
+    created_at: str
+
+
+class BulkDone(msgspec.Struct):
+    """Done within the request; or with `dry_run`, what would have been."""
+
+    affected: Annotated[int, Meta(description="jobs that were changed")]
+    errors: Annotated[int, Meta(description="jobs that were refused, each left as it was")]
+    duration_ms: float
+    matched: Annotated[int, Meta(description="jobs that matched, or that were named")]
+    matched_is_exact: Annotated[bool, Meta(description="false: there are more")] = True
+    dry_run: bool = False
+    error_codes: Annotated[dict[str, int], Meta(description="refused jobs by code")] = {}
+    error_samples: Annotated[list[FailureView], Meta(description="the first hundred of them")] = []
+    sample: Annotated[list[SampleJob], Meta(description="of a dry run: the oldest jobs that match")] = []
+
+
+class BulkStarted(msgspec.Struct):
+    bulk_operation_id: str
+    status: str
+    estimated_total: Annotated[int, Meta(description="jobs that matched, or with `total_is_exact` false, at least")]
+    progress_url: str
+    total_is_exact: bool = True
+
+
+class BeginBulk(Operation, tag=60):
+    bulk_id: str
+    order: Order
+    filter: bytes
+    job_ids: Annotated[list[str], Meta(max_length=BULK_AT_ONCE_MAX)]
+    total: Count
+    total_is_exact: bool
+
+    result: ClassVar[Any] = type(None)
+
+    def apply(self, tables: Tables) -> None:
+        if find_bulk(tables, self.bulk_id) is not None:
+            return  # the same request again
+        if len(open_bulks(tables)) >= BULKS_OPEN_MAX:
+            raise Refusal(
+                "OVERLOADED",
+                f"{BULKS_OPEN_MAX} bulk operations wait or run already; ask again when one of them has ended",
+                retry_after_ms=5_000,
+            )
+        bulk = Bulk(self.bulk_id, self.order, tables.now, self.filter, self.total, self.total_is_exact)
+        if self.job_ids:
+            put_ids(tables, self.bulk_id, self.job_ids)
+        put_bulk(tables, bulk)
+
+
+def order_of(body: BulkBody) -> Order:
+    """Refuses what does not belong together."""
+    action = Action(ACTION_NAMES.index(body.action))
+    for field, actions in _ONLY_FOR.items():
+        if getattr(body, field) not in (None, "") and action not in actions:
+            names = " and ".join(ACTION_NAMES[one] for one in actions)
+            raise invalid(field, f"is for {names}, not for {body.action}")
+    if action is Action.MOVE and body.move_to_queue is None:
+        raise invalid("move_to_queue", "missing: where shall the jobs go?")
+    if action is Action.CHANGE_PRIORITY and body.priority is None:
+        raise invalid("priority", f"missing: expected {', '.join(PRIORITY_NAMES)}")
+    return Order(
+        action,
+        body.move_to_queue,
+        Priority.NORMAL if body.priority is None else Priority(PRIORITY_NAMES.index(body.priority)),
+        body.reason,
+        grace_ms(CancelBody(body.grace)) if action is Action.CANCEL else 0,
+        "" if body.filter is None else body.filter.queue or "",
+        () if body.filter is None else tuple(State(STATE_NAMES.index(name)) for name in body.filter.state),
+    )
+
+
+def check_matching(asking: Asking, body: BulkBody) -> None:
+    """Which jobs: by name, or by a filter that says something."""
+    if (body.job_ids is None) is (body.filter is None):
+        which = "neither" if body.filter is None else "both"
+        raise invalid("filter", f"{which} of job_ids and filter given; one of them says which jobs are meant")
+    for number, job_id in enumerate(body.job_ids or ()):
+        if find_shard_of_job(job_id, asking.shard_count) is None:
+            raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
+    if body.filter is not None:
+        given = [field.name for field in msgspec.structs.fields(body.filter) if _is_given(body.filter, field)]
+        for name in given:
+            if name in _PAGING:
+                raise invalid(f"filter.{name}", "is for pages of a search; a bulk action takes all that match")
+        if not given:
+            raise invalid("filter", "matches every job; name a condition, if only a created_before")
+
+
+def _is_given(body: SearchBody, field: msgspec.structs.FieldInfo) -> bool:
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return bool(getattr(body, field.name) != default)
+
+
+def done_view(tally: Tally, matched: int, duration_ms: float) -> BulkDone:
+    return BulkDone(
+        affected=tally.affected,
+        errors=sum(tally.errors.values()),
+        duration_ms=duration_ms,
+        matched=matched,
+        error_codes=tally.errors,
+        error_samples=failure_views(tally.samples),
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="bulk",
+        method="POST",
+        path="/jobs/bulk",
+        summary="One action on many jobs: those named, or all that match, on all shards",
+        body=BulkBody,
+        answers={200: BulkDone, 202: BulkStarted},
+        refusals=("READ_DB_UNAVAILABLE",),
+    ),
+)

@@ -1,0 +1,50 @@
+"""CancelBulk: a bulk operation takes no further slice. What it has done to jobs stays done."""
+
+from typing import Any, ClassVar
+
+from corvo.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
+from corvo.errors import Refusal
+from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id
+from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.state.tables import Tables
+
+
+class CancelBulk(Operation, tag=63):
+    bulk_id: str
+
+    result: ClassVar[Any] = Bulk
+
+    def apply(self, tables: Tables) -> Bulk:
+        """To cancel again changes nothing."""
+        bulk = require_bulk(tables, self.bulk_id)
+        if bulk.status in OPEN and not bulk.is_cancelling:
+            bulk.is_cancelling = True
+            if bulk.status is Status.QUEUED:
+                end_bulk(tables, bulk, Status.CANCELLED)
+            else:  # its gateway finds out when it reports the slice that is under way
+                put_bulk(tables, bulk)
+        elif bulk.status in (Status.COMPLETED, Status.FAILED):
+            raise Refusal("WRONG_STATE", f"{self.bulk_id} is {STATUS_NAMES[bulk.status]} already")
+        return bulk
+
+
+def _plan(asking: Asking, body: None, bulk_id: str) -> Plan:
+    check_bulk_id(bulk_id)
+
+    def conclude(results: list[Bulk]) -> Answer:
+        return Answer(200, bulk_view(results[0]))
+
+    return Plan([(BULK_SHARD, CancelBulk(bulk_id))], conclude)
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="cancel_bulk",
+        method="POST",
+        path="/bulk/{bulk_id}/cancel",
+        summary="Stop a bulk operation after the slice that is under way; what it has done stays done",
+        answers={200: BulkView},
+        refusals=("BULK_NOT_FOUND", "WRONG_STATE"),
+        plan=_plan,
+    ),
+)

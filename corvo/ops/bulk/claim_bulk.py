@@ -1,0 +1,46 @@
+"""ClaimBulk: a gateway takes a bulk operation upon itself: one that nobody has, or whose gateway has fallen silent.
+
+A gateway that was started again takes up at once what its former self had: there is one gateway on a node at a time.
+"""
+
+from typing import Any, ClassVar
+
+from corvo.bulk import Bulk, Status, open_bulks, put_bulk
+from corvo.job import RequestId, SpanMs
+from corvo.ops.operation import Operation
+from corvo.state.tables import Tables
+
+
+class ClaimBulk(Operation, tag=61):
+    node_id: str
+    gateway: RequestId  # this process: another one after a restart
+    claim: RequestId
+    lease_ms: SpanMs
+
+    result: ClassVar[Any] = Bulk | None
+
+    def apply(self, tables: Tables) -> Bulk | None:
+        found = open_bulks(tables)
+        for bulk in found:
+            if bulk.claim == self.claim:
+                return bulk  # the same request again
+        for bulk in found:
+            if is_free(bulk, self.node_id, self.gateway, tables.now):
+                self._take(tables, bulk)
+                return bulk
+        return None
+
+    def _take(self, tables: Tables, bulk: Bulk) -> None:
+        bulk.status = Status.RUNNING
+        bulk.node_id, bulk.gateway, bulk.claim = self.node_id, self.gateway, self.claim
+        bulk.lease_ends_at = tables.now + self.lease_ms * 1_000_000
+        bulk.started_at = bulk.started_at or tables.now
+        bulk.claimed_at, bulk.claimed_processed = tables.now, bulk.tally.processed
+        put_bulk(tables, bulk)
+
+
+def is_free(bulk: Bulk, node_id: str, gateway: int, now: int) -> bool:
+    """Whether this gateway may claim it."""
+    if bulk.status is Status.QUEUED or bulk.lease_ends_at <= now:
+        return True
+    return bulk.node_id == node_id and bulk.gateway != gateway

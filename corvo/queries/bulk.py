@@ -1,0 +1,138 @@
+"""Bulk operations, read from the shard that keeps their records."""
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from corvo.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
+from corvo.job import Count
+from corvo.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
+from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id, in_list, short
+from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.state.tables import Tables
+
+
+class GetBulk(Read, tag=1060):
+    bulk_id: str
+
+    result: ClassVar[Any] = Bulk
+
+    def read(self, tables: Tables) -> Bulk:
+        return short(require_bulk(tables, self.bulk_id))
+
+
+class ListBulks(Read, tag=1061):
+    """Those that are open, oldest first; then the newest of those that have ended."""
+
+    ended_max: Annotated[int, Meta(ge=0, le=BULKS_ENDED_KEPT)] = 0
+
+    result: ClassVar[Any] = list[Bulk]
+
+    def read(self, tables: Tables) -> list[Bulk]:
+        ended = ended_bulks(tables, self.ended_max) if self.ended_max else []
+        return [in_list(bulk) for bulk in (*open_bulks(tables), *ended)]
+
+
+class GetBulkJobs(Read, tag=1062):
+    """Some of the jobs that an operation was given by name."""
+
+    bulk_id: str
+    first: Count
+    count: Annotated[int, Meta(ge=1, le=JOBS_PER_REQUEST_MAX)]
+
+    result: ClassVar[Any] = list[str]
+
+    def read(self, tables: Tables) -> list[str]:
+        return find_ids(tables, self.bulk_id)[self.first : self.first + self.count]
+
+
+class BulksQuery(msgspec.Struct, forbid_unknown_fields=True):
+    limit: Annotated[int, Meta(ge=1, le=BULKS_ENDED_KEPT, description="of those that have ended, at most so many")] = (
+        100
+    )
+
+
+class BulkProgress(msgspec.Struct):
+    """What a listener is told, as `bulk.async.started`, `progress`, `completed`, `failed` or `cancelled`."""
+
+    type: str
+    task_id: str
+    status: str
+    total: int
+    processed: int
+    affected: int
+    errors: int
+    percent: float | None
+    rate: float | None
+    eta_s: float | None
+    created_at_ns: int
+    error: str | None = None
+
+
+def progress_of(bulk: Bulk, kind: str) -> BulkProgress:
+    view = bulk_view(bulk)
+    return BulkProgress(
+        type=f"bulk.async.{kind}",
+        task_id=view.id,
+        status=view.status,
+        total=view.total,
+        processed=view.processed,
+        affected=view.affected,
+        errors=view.errors,
+        percent=view.percent,
+        rate=view.rate,
+        eta_s=view.eta_s,
+        created_at_ns=bulk.created_at,
+        error=view.error,
+    )
+
+
+def _plan_one(asking: Asking, body: None, bulk_id: str) -> Plan:
+    check_bulk_id(bulk_id)
+
+    def conclude(results: list[Bulk]) -> Answer:
+        return Answer(200, bulk_view(results[0]))
+
+    return Plan([(BULK_SHARD, GetBulk(bulk_id))], conclude)
+
+
+def _plan_all(asking: Asking, query: BulksQuery) -> Plan:
+    def conclude(results: list[list[Bulk]]) -> Answer:
+        newest_first = sorted(results[0], key=lambda bulk: bulk.id, reverse=True)
+        return Answer(200, [bulk_view(bulk) for bulk in newest_first])
+
+    return Plan([(BULK_SHARD, ListBulks(query.limit))], conclude)
+
+
+QUERIES: tuple[type[Query], ...] = (GetBulk, ListBulks, GetBulkJobs)
+
+ENDPOINTS = (
+    Endpoint(
+        name="bulks",
+        method="GET",
+        path="/bulk",
+        summary="Bulk operations, newest first",
+        query=BulksQuery,
+        answers={200: list[BulkView]},
+        plan=_plan_all,
+    ),
+    Endpoint(
+        name="get_bulk",
+        method="GET",
+        path="/bulk/{bulk_id}",
+        summary="One bulk operation: how far it is, and what went wrong",
+        answers={200: BulkView},
+        refusals=("BULK_NOT_FOUND",),
+        plan=_plan_one,
+    ),
+    Endpoint(
+        name="bulk_progress",
+        method="GET",
+        path="/bulk/{bulk_id}/progress",
+        summary="How a bulk operation gets on, as server-sent events until it has ended",
+        answers={200: BulkProgress},
+        media="text/event-stream",
+        refusals=("BULK_NOT_FOUND",),
+    ),
+)

@@ -1,0 +1,33 @@
+"""Everything about bulk actions in one gateway, put together."""
+
+import asyncio
+
+from corvo.ops.operation import Asking
+from gateway.answers.database import ReadDb
+from gateway.app import Journey
+from gateway.bulk.acting import Acting
+from gateway.bulk.progress import Progress
+from gateway.bulk.requests import Requests
+from gateway.bulk.running import Running
+from gateway.links import Shards
+
+
+class Bulks:
+    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, node_id: str, draining: asyncio.Event) -> None:
+        acting = Acting(shards)
+        self.running = Running(shards, read_db, asking, acting, node_id)
+        self.progress = Progress(shards, draining)
+        self._requests = Requests(shards, read_db, asking, acting, self.running)
+        self._work: asyncio.Task[None] | None = None
+
+    def by_name(self) -> dict[str, Journey]:
+        return {"bulk": self._requests.bulk, "bulk_progress": self.progress.stream}
+
+    def start(self) -> None:
+        self._work = asyncio.ensure_future(self.running.run())
+
+    async def stop(self) -> None:
+        """What is under way is taken up by whoever comes next: another gateway, or this one when it is back."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)

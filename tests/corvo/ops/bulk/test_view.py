@@ -1,0 +1,74 @@
+"""A bulk operation as clients see it: counts, rate, and the time that is left."""
+
+import msgspec
+import pytest
+
+from corvo.bulk import Action, Bulk, Failure, Order, Status, Tally
+from corvo.job import Priority
+from corvo.ops.bulk.view import FailureView, bulk_view
+from corvo.queries.bulk import progress_of
+from tests.support.builders import NOW, SECOND
+
+RUNNING = Bulk(
+    "bulk_1",
+    Order(Action.RETRY),
+    NOW,
+    filter=b'{"queue":"mail"}',
+    total=1_000,
+    total_is_exact=True,
+    status=Status.RUNNING,
+    claimed_at=NOW + SECOND,
+    claimed_processed=100,
+    updated_at=NOW + 3 * SECOND,
+    tally=Tally(290, {"WRONG_STATE": 10}, [Failure("j", "WRONG_STATE", "no")]),
+)
+
+
+def replaced(**fields: object) -> Bulk:
+    return msgspec.structs.replace(RUNNING, **fields)
+
+
+def test_rate_and_time_left_are_of_the_gateway_that_has_it_now() -> None:
+    view = bulk_view(RUNNING)
+
+    assert (view.processed, view.affected, view.errors) == (300, 290, 10)
+    assert (view.rate, view.eta_s, view.percent) == (100.0, 7.0, 30.0)
+    assert view.error_codes == {"WRONG_STATE": 10}
+    assert view.error_samples == [FailureView("j", "WRONG_STATE", "no")]
+    assert msgspec.json.decode(msgspec.json.encode(view))["filter"] == {"queue": "mail"}
+
+
+@pytest.mark.parametrize(
+    ("bulk", "rate", "eta_s", "percent"),
+    [
+        (replaced(claimed_at=0), None, None, 30.0),
+        (replaced(updated_at=NOW + SECOND), None, None, 30.0),
+        (replaced(total_is_exact=False), 100.0, None, None),
+        (replaced(total=200), 100.0, 0.0, 100.0),
+        (replaced(total=0), 100.0, 0.0, 100.0),
+        (replaced(status=Status.COMPLETED, total_is_exact=False), 100.0, None, 100.0),
+        (replaced(status=Status.CANCELLED), 100.0, None, 30.0),
+    ],
+)
+def test_what_cannot_be_known_is_left_out(
+    bulk: Bulk, rate: float | None, eta_s: float | None, percent: float | None
+) -> None:
+    view = bulk_view(bulk)
+
+    assert (view.rate, view.eta_s, view.percent) == (rate, eta_s, percent)
+
+
+def test_only_what_belongs_to_the_action_is_shown() -> None:
+    moved = bulk_view(replaced(order=Order(Action.MOVE, "slow"), filter=b""))
+    raised = bulk_view(replaced(order=Order(Action.CHANGE_PRIORITY, priority=Priority.HIGH)))
+
+    assert (moved.action, moved.move_to_queue, moved.priority, moved.filter) == ("move", "slow", None, None)
+    assert (raised.action, raised.move_to_queue, raised.priority) == ("change_priority", None, "high")
+
+
+def test_a_listener_is_told_the_same_figures() -> None:
+    told = progress_of(RUNNING, "progress")
+
+    assert (told.type, told.task_id, told.status) == ("bulk.async.progress", "bulk_1", "running")
+    assert (told.total, told.processed, told.affected, told.errors) == (1_000, 300, 290, 10)
+    assert (told.percent, told.rate, told.eta_s, told.created_at_ns) == (30.0, 100.0, 7.0, NOW)

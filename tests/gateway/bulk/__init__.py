@@ -1,0 +1,1 @@
+"""Bulk actions of the gateway."""
