@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from corvo.limits import JOB_ID
 from corvo.ops.batches.add_to_batch import BatchBody
+from corvo.ops.bulk.begin_bulk import BulkBody
 from corvo.ops.jobs.enqueue import EnqueueBody
 from corvo.ops.jobs.terms import StepBody
 from corvo.ops.schedules.create_schedule import CreateScheduleBody
@@ -107,6 +109,44 @@ def search_body(
         limit=limit,
         order=order,
     )
+
+
+def bulk_body(
+    fields: dict[str, Any], filter_text: str | None, flags: dict[str, Any], piped: str | None
+) -> BulkBody | None:
+    """Which jobs: a filter as JSON, to which the flags add, or what came through a pipe. None: nothing came."""
+    job_ids = None if piped is None else ids_in(piped)
+    if job_ids == []:
+        return None
+    which = {"filter": _filter(filter_text, flags)} if job_ids is None else {"job_ids": job_ids}
+    try:
+        return msgspec.convert({**_given(**fields), **which}, BulkBody)
+    except msgspec.ValidationError as error:
+        raise BadArgument(str(error)) from None
+
+
+def _filter(text: str | None, flags: dict[str, Any]) -> dict[str, Any]:
+    try:
+        wanted = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError as error:
+        raise BadArgument(f"--filter is not JSON ({error}); quote it for the shell") from None
+    if not isinstance(wanted, dict):
+        raise BadArgument('--filter is no object, such as {"queue": "mail", "state": ["dead"]}')
+    return {**wanted, **flags}
+
+
+def ids_in(text: str) -> list[str]:
+    """The ids in what `corvo search` prints, as JSON or as a table, or in a plain list with one a line."""
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        found = [words[0] for line in text.splitlines() if (words := line.split()) and JOB_ID.fullmatch(words[0])]
+    if isinstance(found, dict):
+        found = found.get("jobs", [])
+    ids = [one.get("id") if isinstance(one, dict) else one for one in found] if isinstance(found, list) else []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in ids):
+        raise BadArgument("what came on standard input holds no ids of jobs; what does the search print by itself?")
+    return list(dict.fromkeys(map(str, ids)))
 
 
 def _json(payload: str) -> msgspec.Raw:

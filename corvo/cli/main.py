@@ -6,15 +6,14 @@ standard error that says what to do. What is not foreseen here is a bug, and sho
 
 import os
 import sys
-from enum import StrEnum
 from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from corvo import __version__
 from corvo.addresses import PORT_MAX
-from corvo.cli import batch, cluster, events, job, node, queue, schedules, why
-from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
+from corvo.cli import batch, bulk, cluster, events, job, node, queue, schedules, why
+from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, StateName, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
 from corvo.limits import NODES_MAX, SHARDS_MAX
@@ -30,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.add_typer(batch.app, name="batch")
+app.add_typer(bulk.app, name="bulk")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(node.app, name="node")
 app.add_typer(job.app, name="job")
@@ -42,17 +42,6 @@ UntilName = Literal["done", "period", "start"]
 PolicyName = Literal["fail", "cancel", "run"]
 OrderName = Literal["asc", "desc"]
 FsyncName = Literal["on", "off"]
-
-
-class StateName(StrEnum):  # typer takes no list of a Literal
-    PENDING = "pending"
-    ACTIVE = "active"
-    COMPLETED = "completed"
-    RETRYING = "retrying"
-    DEAD = "dead"
-    CANCELLED = "cancelled"
-    SCHEDULED = "scheduled"
-    HELD = "held"
 
 
 def main() -> NoReturn:

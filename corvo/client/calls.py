@@ -16,6 +16,8 @@ from corvo.errors import RETRYABLE, STATUS
 from corvo.ops import ENDPOINTS as WRITES
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
+from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
+from corvo.ops.bulk.view import BulkView
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.cancel import CancelBody, Cancelled
@@ -44,6 +46,7 @@ from corvo.queries.batches import BatchView
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.events import EventsPage
 from corvo.queries.job import JobView
+from corvo.queries.jobs import BulkGetBody, JobsView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
@@ -52,6 +55,7 @@ from corvo.queries.why import WhyView
 from corvo.queries.workers import WorkerView
 
 PREFIX = "/api/v1"
+BULK_S = 60.0  # jobs that a bulk action changes within its request take this long at the most
 LONG_S = 600.0  # a queue is cleared or deleted slice by slice, and the server takes this long at the most
 REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
 
@@ -137,6 +141,26 @@ def replay(job_id: str, body: ReplayBody) -> Call[Enqueued]:
 
 def delete(job_id: str) -> Call[Done]:
     return _call("delete_job", job_id=job_id)
+
+
+def bulk(body: BulkBody) -> Call[BulkDone | BulkStarted]:
+    return _call("bulk", body)._replace(wait_s=BULK_S)
+
+
+def bulk_get(body: BulkGetBody) -> Call[JobsView]:
+    return _call("bulk_get", body)
+
+
+def bulks() -> Call[list[BulkView]]:
+    return _call("bulks")
+
+
+def get_bulk(bulk_id: str) -> Call[BulkView]:
+    return _call("get_bulk", bulk_id=bulk_id)
+
+
+def cancel_bulk(bulk_id: str) -> Call[BulkView]:
+    return _call("cancel_bulk", bulk_id=bulk_id)
 
 
 def why(job_id: str) -> Call[WhyView]:

@@ -17,6 +17,8 @@ from corvo.client import DEFAULT_SERVER, calls
 from corvo.client.calls import Call, ServerRefused
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
+from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
+from corvo.ops.bulk.view import BulkView
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.cancel import CancelBody, Cancelled
@@ -42,6 +44,7 @@ from corvo.ops.schedules.view import ScheduleView
 from corvo.queries.batches import BatchView
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.job import JobView
+from corvo.queries.jobs import BulkGetBody, JobsView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
@@ -180,6 +183,21 @@ class Client:
 
     def delete(self, job_id: str) -> Done:
         return self.call(calls.delete(job_id))
+
+    def bulk(self, body: BulkBody) -> BulkDone | BulkStarted:
+        return self.call(calls.bulk(body))
+
+    def bulk_get(self, body: BulkGetBody) -> JobsView:
+        return self.call(calls.bulk_get(body))
+
+    def bulks(self) -> list[BulkView]:
+        return self.call(calls.bulks())
+
+    def get_bulk(self, bulk_id: str) -> BulkView:
+        return self.call(calls.get_bulk(bulk_id))
+
+    def cancel_bulk(self, bulk_id: str) -> BulkView:
+        return self.call(calls.cancel_bulk(bulk_id))
 
     def why(self, job_id: str) -> WhyView:
         return self.call(calls.why(job_id))

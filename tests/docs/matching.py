@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-JOB_ID = re.compile(r"s\d\d_(?:job|batch|sched)_[0-9a-z]{26}")  # or of a batch, a schedule
+JOB_ID = re.compile(r"(?:s\d\d_(?:job|batch|sched)|bulk)_[0-9a-z]{26}")  # or of a batch, a schedule, a bulk operation
 _MOMENT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _TOKENS = re.compile(rf"(?P<id>{JOB_ID.pattern})|(?P<moment>{_MOMENT})")
 _GAP = re.compile(r" ?(?:… ?)+")
