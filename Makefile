@@ -22,14 +22,18 @@ setup: $(BIN)/corvo ## build .venv from the lock file
 run: setup ## start a server on http://localhost:8080 with its data in ./data
 	@exec $(BIN)/corvo server
 
-test: setup ## every test
-	@$(BIN)/python -m pytest
+# Workers share the tests (tests/sharing.py). Python keeps what it compiles, whatever the shell says: a test may start
+# twenty processes, and each would compile our modules anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(or $(WORKERS),3)
+
+test: setup ## every test; WORKERS=0 for one after another
+	@$(PYTEST)
 
 unit: setup ## the tests that start no process
-	@$(BIN)/python -m pytest -m "not system"
+	@$(PYTEST) -m "not system"
 
 system: setup ## the tests that start real processes
-	@$(BIN)/python -m pytest -m system
+	@$(PYTEST) -m system
 
 lint: setup ## ruff: rules and format
 	@$(BIN)/ruff check .
