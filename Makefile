@@ -24,7 +24,7 @@ run: setup ## start a server on http://localhost:8080 with its data in ./data
 
 # Workers share the tests (tests/sharing.py). Python keeps what it compiles, whatever the shell says: a test may start
 # twenty processes, and each would compile our modules anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(or $(WORKERS),3)
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(or $(WORKERS),2)
 
 test: setup ## every test; WORKERS=0 for one after another
 	@$(PYTEST)
