@@ -13,7 +13,8 @@ from chaos.state import Held
 from chaos.workload import History
 from corvo.batches import Batch
 from corvo.bonds import Bonds, Chain, Step
-from corvo.job import Controls, Job, JobError, Queue, Worker
+from corvo.fingerprint import fingerprint
+from corvo.job import Controls, Job, JobError, Minute, Queue, Worker
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.retry import BACKOFF_NAMES
@@ -88,6 +89,10 @@ def unlike_rows(held: Held, jobs: Iterable[sqlite3.Row], queues: Iterable[sqlite
 def unlike_errors(held: Held, errors: Iterable[sqlite3.Row]) -> list[str]:
     """Promise 6, for the failures that were recorded."""
     return _unlike("error", {(row["job_id"], row["claim"]): row for row in errors}, held.errors, error_row)
+
+
+def unlike_minutes(held: Held, minutes: Iterable[sqlite3.Row]) -> list[str]:
+    return _unlike("minute", {(row["queue"], row["minute"]): row for row in minutes}, held.minutes, minute_row)
 
 
 def unlike_workers(held: Held, workers: Iterable[sqlite3.Row]) -> list[str]:
@@ -175,6 +180,17 @@ def error_row(error: JobError) -> dict[str, object]:
         "created_at": to_rfc3339(error.created_at),
         "worker_id": error.worker_id or None,
         "started_at": to_rfc3339_or_none(error.started_at),
+        "queue": error.queue,
+        "fingerprint": None if error.is_interrupted else fingerprint(error.error),
+    }
+
+
+def minute_row(minute: Minute) -> dict[str, object]:
+    return {
+        "enqueued": minute.enqueued,
+        "completed": minute.completed,
+        "failed": minute.failed,
+        "dead": minute.died,
     }
 
 
@@ -187,6 +203,12 @@ def queue_row(queue: Queue) -> dict[str, object]:
         "enqueued": queue.enqueued,
         "completed_total": queue.completed,
         "failed": queue.failed,
+        "dead_total": queue.died,
+        "minute": queue.began[0],
+        "minute_enqueued": queue.began[1],
+        "minute_completed": queue.began[2],
+        "minute_failed": queue.began[3],
+        "minute_dead": queue.began[4],
         "paused": 1 if controls.is_paused else 0,
         "draining": 1 if controls.is_draining else 0,
         "max_concurrency": controls.max_concurrency or None,

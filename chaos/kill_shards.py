@@ -108,12 +108,13 @@ def settled(node: Node) -> Held:
 
 
 def unlike_rows(node: Node, held: Held) -> list[str]:
-    tables = ("jobs", "queues", "job_errors", "workers", "batches", "schedules")
+    tables = ("jobs", "queues", "job_errors", "workers", "batches", "schedules", "queue_minutes")
     rows = {table: rows_of(node.data_dir, f"SELECT * FROM {table}") for table in tables}
     return [
         *checkers.misplaced_jobs(held, rows["jobs"]),
         *checkers.unlike_rows(held, rows["jobs"], rows["queues"]),
         *checkers.unlike_errors(held, rows["job_errors"]),
+        *checkers.unlike_minutes(held, rows["queue_minutes"]),
         *checkers.unlike_workers(held, rows["workers"]),
         *checkers.unlike_batches(held, rows["batches"]),
         *checkers.unlike_schedules(held, rows["schedules"]),

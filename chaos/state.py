@@ -11,7 +11,18 @@ import msgspec
 import zmq
 
 from corvo.batches import Batch, decode_batch
-from corvo.job import Job, JobError, Queue, Worker, decode_job, decode_job_error, decode_queue, decode_worker
+from corvo.job import (
+    Job,
+    JobError,
+    Minute,
+    Queue,
+    Worker,
+    decode_job,
+    decode_job_error,
+    decode_minute,
+    decode_queue,
+    decode_worker,
+)
 from corvo.limits import MESSAGE_BYTES_MAX
 from corvo.node import RUN
 from corvo.queries.cluster import GetStatus, ShardStatus
@@ -29,6 +40,7 @@ class Held(msgspec.Struct):
     jobs: dict[str, Job] = {}
     errors: dict[tuple[str, int], JobError] = {}
     queues: dict[str, Queue] = {}
+    minutes: dict[tuple[str, int], Minute] = {}
     workers: dict[tuple[str, int], Worker] = {}
     batches: dict[str, Batch] = {}
     schedules: dict[str, Schedule] = {}
@@ -77,6 +89,9 @@ def _keep(held: Held, shard: int, key: bytes, value: bytes) -> None:
     elif key.startswith(keys.QUEUES):
         queue = decode_queue(value)
         held.queues[queue.name] = queue
+    elif key.startswith(keys.MINUTES):
+        minute = decode_minute(value)
+        held.minutes[minute.queue, minute.minute] = minute
     elif key.startswith(keys.WORKERS):
         worker = decode_worker(value)
         held.workers[worker.id, shard] = worker

@@ -98,6 +98,7 @@ class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
     worker_id: str = ""
     started_at: int = 0
     is_interrupted: bool = False  # it did not fail: somebody ended it
+    queue: str = ""  # where it failed: the job may have moved since
 
 
 class Controls(msgspec.Struct, array_like=True):
@@ -125,6 +126,20 @@ class Queue(msgspec.Struct, array_like=True):
     # The newest clearing, how many jobs it removed, and until when they were born (negative: it is done): repeated, it
     # answers the same.
     cleared: tuple[int, int, int] = (0, 0, 0)
+    died: int = 0  # jobs that ended as dead, ever
+    # The minute of the newest change, and what was enqueued, completed, failed and died ever when it began.
+    began: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+
+
+class Minute(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What happened in a queue within one minute that is over. A minute in which nothing did has none."""
+
+    queue: str
+    minute: int  # since 1970
+    enqueued: int
+    completed: int
+    failed: int  # attempts
+    died: int
 
 
 class Worker(msgspec.Struct, array_like=True):
@@ -141,6 +156,7 @@ encode = msgspec.msgpack.Encoder().encode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_job_error = msgspec.msgpack.Decoder(JobError).decode
 decode_queue = msgspec.msgpack.Decoder(Queue).decode
+decode_minute = msgspec.msgpack.Decoder(Minute).decode
 decode_worker = msgspec.msgpack.Decoder(Worker).decode
 
 

@@ -29,7 +29,7 @@ HEADER_BYTES_MAX = 16 * 1024
 PATH_BYTES_MAX = 8 * 1024
 BODY_TIMEOUT_S = 15.0
 LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
-SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/webhooks/")  # where a path holds the name of a queue
+SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/workers/", b"/api/v1/webhooks/")  # where a path holds such a name
 FRAME_LANE = "corvo.frames"  # in the state of a scope: the connection's own way to read and write frames of a stream
 ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
 
@@ -111,7 +111,10 @@ class Request:
                 raise Refusal("BAD_REQUEST", "the address holds an encoded NUL, or bytes that are not UTF-8")
             if b"%2f" in lowered:
                 if not raw.startswith(SLASH_IN_NAMES):
-                    raise Refusal("BAD_REQUEST", "the address holds an encoded slash; only a queue's name may have one")
+                    raise Refusal(
+                        "BAD_REQUEST",
+                        "the address holds an encoded slash; only the name of a queue or a worker may have one",
+                    )
                 pieces = raw.decode(errors="replace").split("/")
                 self.path = "/".join(unquote(piece).replace("/", ENCODED_SLASH) for piece in pieces)
 

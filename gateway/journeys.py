@@ -9,10 +9,14 @@ from corvo.ops.jobs.fetch import (
     new_fetch,
 )
 from corvo.ops.operation import Answer
+from corvo.ops.queues.control import checked_name
 from corvo.queries.batches_list import BatchesQuery
+from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import SearchBody
-from gateway.answers import batches_list, queues, search, workers
+from corvo.queries.state_lists import StateListQuery, search_body
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
+from gateway.answers import batches_list, error_groups, queues, search, throughput, worker, workers
 from gateway.answers.database import ReadDb
 from gateway.answers.lag import catch_up
 from gateway.app import Journey
@@ -47,6 +51,12 @@ class Journeys:
             "search": self._search,
             "queues": self._queues,
             "workers": self._workers,
+            "get_worker": self._worker,
+            "dead": self._dead,
+            "held": self._held,
+            "throughput": self._throughput,
+            "queue_throughput": self._queue_throughput,
+            "error_groups": self._error_groups,
             "batches": self._batches,
             "cluster_status": self._health.cluster_status,
             "info": self._health.info,
@@ -76,6 +86,33 @@ class Journeys:
 
     async def _workers(self, body: None, request: Request) -> Answer:
         return Answer(200, await workers.answer(self._read_db))
+
+    async def _worker(self, body: None, request: Request) -> Answer:
+        return Answer(200, await worker.answer(self._read_db, *request.parameters))
+
+    async def _dead(self, body: None, request: Request) -> Answer:
+        return await self._search(search_body("dead", parse_query(StateListQuery, request.query)), request)
+
+    async def _held(self, body: None, request: Request) -> Answer:
+        return await self._search(search_body("held", parse_query(StateListQuery, request.query)), request)
+
+    async def _throughput(self, body: None, request: Request) -> Answer:
+        return Answer(200, await self._series(request))
+
+    async def _queue_throughput(self, body: None, request: Request) -> Answer:
+        return Answer(200, await self._series(request, *map(checked_name, request.parameters)))
+
+    async def _series(self, request: Request, queue: str | None = None) -> list[ThroughputPoint]:
+        query = parse_query(ThroughputQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return await throughput.answer(self._read_db, query, queue)
+
+    async def _error_groups(self, body: None, request: Request) -> Answer:
+        query = parse_query(ErrorGroupsQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await error_groups.answer(self._read_db, query))
 
     async def _batches(self, body: None, request: Request) -> Answer:
         query = parse_query(BatchesQuery, request.query)

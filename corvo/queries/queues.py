@@ -1,4 +1,4 @@
-"""All queues with exact counts per state."""
+"""All queues with exact counts per state, rates and the age of the oldest job that waits."""
 
 from typing import Annotated
 
@@ -24,9 +24,15 @@ class QueueView(msgspec.Struct, kw_only=True):
     scheduled: int
     retrying: int
     cancelled: int
-    enqueued: int
-    failed: int
-    oldest_pending_at: str | None = None
+    enqueued: Annotated[int, Meta(description="jobs, ever")]
+    completed_total: Annotated[int, Meta(description="jobs, ever")] = 0
+    failed: Annotated[int, Meta(description="attempts, ever")]
+    dead_total: Annotated[int, Meta(description="jobs, ever")] = 0
+    enqueued_per_s: Annotated[float, Meta(description="over the last full minute and the one that runs")] = 0.0
+    completed_per_s: float = 0.0
+    failed_per_s: Annotated[float, Meta(description="attempts")] = 0.0
+    oldest_pending_at: Annotated[str | None, Meta(description="when the oldest job that is pending was born")] = None
+    oldest_pending_age_ms: int | None = None
 
 
 class QueuesQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,7 +44,7 @@ ENDPOINTS = (
         name="queues",
         method="GET",
         path="/queues",
-        summary="All queues with their counts",
+        summary="All queues with their counts and rates",
         query=QueuesQuery,
         answers={200: list[QueueView]},
         refusals=("READ_DB_UNAVAILABLE",),

@@ -16,7 +16,8 @@ from corvo.state import keys, locks
 from corvo.state.tables import Tables
 
 EXPIRE_ALARM = "e"  # followed by the job's id
-_ENQUEUED = Happening.ENQUEUED  # to look up an enum's member is a call, and every job comes this way
+_DEAD = State.DEAD  # to look up an enum's member is a call, and every job comes this way
+_ENQUEUED = Happening.ENQUEUED
 OUTCOME_OF = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
@@ -65,6 +66,8 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
     for happening in TOLD_OF[verb]:
         tables.journal.events.append(Event(happening, job.id, job.queue))
     if goal in SETTLED:
+        if goal is _DEAD:
+            queue.died += 1
         if queue.controls is None:
             tables.retired.append(job.id)
         else:

@@ -12,6 +12,7 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     r|{queue}\\0{due:8}{job id}                      retrying
     t|{due:8}{job id}                               when a scheduled or retrying job is due, over all queues
     qn|{queue}                                      the queue: counts, cursors
+    qm|{queue}\\0{minute:4}                         what happened in the queue in that minute since 1970
     w|{worker id}                                   a worker
     n|{node id}                                     address of a node of the cluster
     u|{queue}\\0{unique key}                        who holds the key, and until when
@@ -56,6 +57,7 @@ JOB_ERRORS = b"je|"
 ACTIVE = b"a|"
 DUE = b"t|"
 QUEUES = b"qn|"
+MINUTES = b"qm|"
 WORKERS = b"w|"
 NODES = b"n|"
 FEED = b"m|"
@@ -81,7 +83,7 @@ INBOX_LAST = b"xi|"
 STATE_PREFIXES = (
     *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES),
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
-    *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS),
+    *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS, MINUTES),
 )
 _LOG_END = b"r|\x01"
 
@@ -279,6 +281,14 @@ def inbox_last(source: int) -> bytes:
 
 def queue(name: str) -> bytes:
     return b"qn|" + name.encode()
+
+
+def minute(queue: str, minute: int) -> bytes:
+    return b"qm|%b\0%b" % (queue.encode(), _U32.pack(minute))
+
+
+def minutes(queue: str) -> bytes:
+    return b"qm|%b\0" % queue.encode()
 
 
 def worker(worker_id: str) -> bytes:

@@ -26,13 +26,14 @@ from corvo.job import (
 )
 from corvo.lifecycle import State
 from corvo.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
-from corvo.state import keys
+from corvo.state import keys, minutes
 from corvo.state.due import DueOrder
 from corvo.state.errands import Errands
 from corvo.state.gates import Throttles, room
 from corvo.state.journal import Journal
 from corvo.state.kv import KV, Overlay
 from corvo.state.leases import Leases
+from corvo.state.minutes import MINUTE_NS, MINUTES_ALARM
 from corvo.state.pending import PendingOrder
 from corvo.state.schedules import Schedules
 
@@ -198,11 +199,15 @@ class Tables:
         return RETENTION_MS_DEFAULT if own < 0 else own
 
     def queue(self, name: str) -> Queue:
-        """The queue, made on first use."""
-        queue = self._queues.get(name)
+        """The queue, made on first use. It is about to change: stored when the entry is sealed."""
+        queue = self._touched_queues.get(name)
         if queue is None:
-            queue = self._queues[name] = new_queue(name, self.applied.now)
-        self._touched_queues[name] = queue
+            queue = self._queues.get(name)
+            if queue is None:
+                queue = self._queues[name] = new_queue(name, self.applied.now)
+            if queue.began[0] != self.applied.now // MINUTE_NS:
+                self._turn_minute(queue)
+            self._touched_queues[name] = queue
         return queue
 
     def find_queue(self, name: str) -> Queue | None:
@@ -213,7 +218,21 @@ class Tables:
         self._touched_queues.pop(name, None)
         self.pending.forget()
         self.throttles.drop(name)
+        self.forget_minutes(name, keys.prefix_end(keys.minutes(name)))
         self.put_record(keys.queue(name), None)
+
+    def _turn_minute(self, queue: Queue) -> None:
+        over = minutes.turn(queue, self.applied.now // MINUTE_NS)
+        if over is not None:
+            self.put_record(keys.minute(queue.name, over.minute), encode(over))
+            self.alarms.add(minutes.forget_at(over.minute), MINUTES_ALARM + queue.name)
+
+    def forget_minutes(self, queue: str, stop: bytes) -> int:
+        """Those before this key; a queue has no more than a day of them."""
+        old = [key for key, _ in self.overlay.scan(keys.minutes(queue), stop)]
+        for key in old:
+            self.put_record(key, None)
+        return len(old)
 
     def queues(self) -> list[Queue]:
         return list(self._queues.values())
@@ -260,7 +279,8 @@ class Tables:
         """Why a job ended that no attempt has ended. It gets a number of its own: under that of the newest claim may
         stand a failure already."""
         job.lease_token += 1
-        self.add_error(JobError(job.id, job.lease_token, job.attempt, reason, "", self.applied.now))
+        note = JobError(job.id, job.lease_token, job.attempt, reason, "", self.applied.now, queue=job.queue)
+        self.add_error(note)
 
     def errors(self, job_id: str) -> list[JobError]:
         prefix = keys.job_errors(job_id)

@@ -69,11 +69,12 @@ class Reading:
         self._inode = 0
         self._deadline = 0.0
 
-    def rows(self, statement: sa.Select[Any] | Prepared) -> list[Any]:
-        """Rows as tuples. Values travel as parameters, never inside the text."""
+    def rows(self, statement: sa.Select[Any] | Prepared, **values: str | int) -> list[Any]:
+        """Rows as tuples. Values travel as parameters, never inside the text; `values` are those that the statement
+        left open."""
         prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
         assert self._connection is not None
-        return self._connection.execute(prepared.sql, prepared.parameters).fetchall()
+        return self._connection.execute(prepared.sql, {**prepared.parameters, **values}).fetchall()
 
     @contextmanager
     def budget(self, budget_ms: int) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -9,15 +10,15 @@ import sqlalchemy as sa
 from corvo.moments import to_rfc3339
 from corvo.queries.workers import WorkerView
 from gateway.answers.database import Prepared, ReadDb, Reading
-from gateway.mirror.schema import BY_LEASE, jobs, presence
+from gateway.mirror.schema import BY_WORKER, jobs, presence
 from gateway.mirror.schema import workers as table
 
 WAITING_NS_MAX = 65_000_000_000  # the longest poll and a little: a waiting worker not seen for so long has left
 ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer any more
 
 
-def _select(of: sa.Table) -> Prepared:
-    return Prepared(
+def _select(of: sa.Table) -> sa.Select[Any]:
+    return (
         sa.select(
             of.c.id, of.c.hostname, of.c.queues, of.c.last_heartbeat, of.c.started_at, of.c.pool_size, of.c.version
         )
@@ -26,14 +27,13 @@ def _select(of: sa.Table) -> Prepared:
     )
 
 
-_KNOWN = _select(table)
-_WAITING = _select(presence)
+_ALL = (Prepared(_select(table)), Prepared(_select(presence)))
 _ACTIVE_JOBS = Prepared(
     sa.select(jobs.c.worker_id, sa.func.count())
     .where(jobs.c.state == sa.literal_column("'active'"))  # literally, or SQLite cannot know that the index fits
     .where(jobs.c.worker_id.is_not(None))
     .group_by(jobs.c.worker_id)
-    .with_hint(jobs, f"INDEXED BY {BY_LEASE.name}", "sqlite")
+    .with_hint(jobs, f"INDEXED BY {BY_WORKER.name}", "sqlite")
 )
 
 
@@ -55,9 +55,26 @@ async def answer(read_db: ReadDb) -> list[WorkerView]:
 
 
 def _answer(reading: Reading) -> list[WorkerView]:
+    workers = _sightings(reading, *_ALL)
+    active = dict(reading.rows(_ACTIVE_JOBS))
+    views = [_view(worker_id, worker, active.get(worker_id, 0)) for worker_id, worker in workers.items()]
+    views.sort(key=lambda view: view.id)
+    views.sort(key=lambda view: view.started_at, reverse=True)
+    return views
+
+
+def find(reading: Reading, worker_id: str) -> Sighting | None:
+    of_one = (_select(of).where(of.c.id == worker_id) for of in (table, presence))
+    return _sightings(reading, *of_one).get(worker_id)
+
+
+def _sightings(
+    reading: Reading, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
+) -> dict[str, Sighting]:
+    """Workers by their id, each as all shards together know it."""
     workers: dict[str, Sighting] = {}
     oldest = to_rfc3339(time.time_ns() - WAITING_NS_MAX)
-    for statement, is_waiting in ((_KNOWN, False), (_WAITING, True)):
+    for statement, is_waiting in ((known, False), (waiting, True)):
         for worker_id, hostname, queues, last_heartbeat, started_at, pool_size, version in reading.rows(statement):
             if is_waiting and last_heartbeat < oldest:
                 continue
@@ -70,13 +87,9 @@ def _answer(reading: Reading) -> list[WorkerView]:
                 version=version or "",
                 is_waiting=is_waiting,
             )
-            known = workers.get(worker_id)
-            workers[worker_id] = seen if known is None else _merge(known, seen)
-    active = dict(reading.rows(_ACTIVE_JOBS))
-    views = [_view(worker_id, worker, active.get(worker_id, 0)) for worker_id, worker in workers.items()]
-    views.sort(key=lambda view: view.id)
-    views.sort(key=lambda view: view.started_at, reverse=True)
-    return views
+            before = workers.get(worker_id)
+            workers[worker_id] = seen if before is None else _merge(before, seen)
+    return workers
 
 
 def _merge(one: Sighting, other: Sighting) -> Sighting:

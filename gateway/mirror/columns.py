@@ -8,6 +8,7 @@ import msgspec
 
 from corvo.batches import Batch
 from corvo.bonds import Bonds, Outcome, Step
+from corvo.fingerprint import fingerprint
 from corvo.job import Controls, Job, JobError, Queue, Worker
 from corvo.lifecycle import STATE_NAMES, State
 from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
@@ -63,6 +64,8 @@ JOB_ERROR_COLUMNS = (
     "created_at",
     "worker_id",
     "started_at",
+    "queue",
+    "fingerprint",
 )
 # The counts stand in the order of the table; `_COUNTED` gives the same states to `queue_row`.
 QUEUE_COLUMNS = (
@@ -80,6 +83,13 @@ QUEUE_COLUMNS = (
     "enqueued",
     "completed_total",
     "failed",
+    "dead_total",
+    # The minute of the newest change, and the totals with which it began.
+    "minute",
+    "minute_enqueued",
+    "minute_completed",
+    "minute_failed",
+    "minute_dead",
     # What somebody has decided.
     "paused",
     "draining",
@@ -206,6 +216,8 @@ def job_error_row(shard: int, error: JobError) -> Row:
         to_rfc3339(error.created_at),
         error.worker_id or None,
         to_rfc3339_or_none(error.started_at),
+        error.queue,
+        None if error.is_interrupted else fingerprint(error.error),
     )
 
 
@@ -219,6 +231,8 @@ def queue_row(shard: int, queue: Queue) -> Row:
         queue.enqueued,
         queue.completed,
         queue.failed,
+        queue.died,
+        *queue.began,
         *(_NO_CONTROLS if queue.controls is None else _control_values(queue.controls)),
     )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from corvo.batches import decode_batch
-from corvo.job import Worker, decode_job, decode_job_error, decode_queue, decode_worker
+from corvo.job import Worker, decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
 from corvo.state import keys
 from corvo.state.schedules import decode_schedule
 from gateway.mirror.columns import (
@@ -25,6 +25,7 @@ from gateway.mirror.columns import (
     schedule_row,
     worker_row,
 )
+from gateway.mirror.minutes import minute_row
 
 Record = tuple[bytes, bytes | None]
 
@@ -44,6 +45,7 @@ class Rows(msgspec.Struct):
     bonded_jobs: TableRows = msgspec.field(default_factory=TableRows)  # only put; deleted like the others
     job_errors: TableRows = msgspec.field(default_factory=TableRows)
     queues: TableRows = msgspec.field(default_factory=TableRows)
+    minutes: TableRows = msgspec.field(default_factory=TableRows)
     workers: TableRows = msgspec.field(default_factory=TableRows)
     batches: TableRows = msgspec.field(default_factory=TableRows)
     schedules: TableRows = msgspec.field(default_factory=TableRows)
@@ -51,7 +53,7 @@ class Rows(msgspec.Struct):
     @property
     def tables(self) -> tuple[TableRows, ...]:
         of_jobs = (self.jobs, self.bonded_jobs, self.job_errors)
-        return *of_jobs, self.queues, self.workers, self.batches, self.schedules
+        return *of_jobs, self.queues, self.minutes, self.workers, self.batches, self.schedules
 
     @property
     def count(self) -> int:
@@ -64,6 +66,7 @@ class Stretch(msgspec.Struct, frozen=True):
     jobs: Row | None = None
     job_errors: Row | None = None
     queues: Row | None = None
+    minutes: Row | None = None
     workers: Row | None = None
     batches: Row | None = None
     schedules: Row | None = None
@@ -109,8 +112,9 @@ def to_stretch(start: bytes, next_key: bytes) -> Stretch:
 
     return Stretch(
         jobs=texts(keys.JOBS),
-        job_errors=_error_bounds(_inside(keys.JOB_ERRORS, start, next_key)),
+        job_errors=_numbered_bounds(_inside(keys.JOB_ERRORS, start, next_key)),
         queues=texts(keys.QUEUES),
+        minutes=_numbered_bounds(_inside(keys.MINUTES, start, next_key)),
         workers=texts(keys.WORKERS),
         batches=texts(keys.BATCHES),
         schedules=texts(keys.SCHEDULES),
@@ -136,20 +140,21 @@ def _text_bounds(bounds: Bounds | None) -> Row | None:
     return lower.decode(), _END_OF_TEXT if upper is None else upper.decode()
 
 
-def _error_bounds(bounds: Bounds | None) -> Row | None:
-    """(job, claim) from which, (job, claim) up to which: the order of the keys is the order of these pairs."""
+def _numbered_bounds(bounds: Bounds | None) -> Row | None:
+    """(name, number) from which, (name, number) up to which: the order of the keys is the order of these pairs."""
     if bounds is None:
         return None
     lower, upper = bounds
-    return (*_error_name(lower), *((_END_OF_TEXT, 0) if upper is None else _error_name(upper)))
+    return (*_numbered_name(lower), *((_END_OF_TEXT, 0) if upper is None else _numbered_name(upper)))
 
 
-def _error_name(rest: bytes) -> tuple[str, int]:
-    """Job and claim of a key behind its prefix; of a bound between two keys, those of the first key that follows."""
-    job_id, _, number = rest.partition(b"\0")
+def _numbered_name(rest: bytes) -> tuple[str, int]:
+    """Job and claim, or queue and minute, of a key behind its prefix; of a bound between two keys, those of the first
+    key that follows."""
+    name, _, rest = rest.partition(b"\0")
     size = len(keys.pack_u32(0))
-    claim = int.from_bytes(number[:size].ljust(size, b"\0"), "big")
-    return job_id.decode(), claim + 1 if len(number) > size else claim
+    number = int.from_bytes(rest[:size].ljust(size, b"\0"), "big")
+    return name.decode(), number + 1 if len(rest) > size else number
 
 
 def _text_name(rest: bytes) -> tuple[str]:
@@ -172,7 +177,7 @@ _FAMILIES = {
         Family(
             keys.JOB_ERRORS,
             lambda rows: rows.job_errors,
-            _error_name,
+            _numbered_name,
             lambda shard, value: job_error_row(shard, decode_job_error(value)),
         ),
         Family(
@@ -180,6 +185,12 @@ _FAMILIES = {
             lambda rows: rows.queues,
             _text_name,
             lambda shard, value: queue_row(shard, decode_queue(value)),
+        ),
+        Family(
+            keys.MINUTES,
+            lambda rows: rows.minutes,
+            _numbered_name,
+            lambda shard, value: minute_row(shard, decode_minute(value)),
         ),
         Family(
             keys.WORKERS,

@@ -12,9 +12,11 @@ Departures from the seed, each with its reason:
   writes and deletes its own row only, and in the end the job stands where it is. So an id is not unique here, and
   nothing refers to it as a foreign key.
 - `job_errors` also knows `claim`, the number of the claim that failed; (job, claim) is the record's name on the shard.
-  Beside the failure stand the worker and the start of the attempt.
-- `queues` carries the shard's exact counts, so that no list ever counts jobs. It has `draining`, and the retention of
-  each final state: NULL is that of the server, 0 is for ever.
+  Beside the failure stand the worker and the start of the attempt, the queue in which it failed (the job may have moved
+  since), and the fingerprint of the error's text (`corvo/fingerprint.py`); NULL: nothing failed, somebody ended it.
+- `queues` carries the shard's exact counts, so that no list ever counts jobs, and the totals with which the minute of
+  its newest change began; minutes that are over stand in `queue_minutes` (`minutes.py`). It has `draining`, and the
+  retention of each final state: NULL is that of the server, 0 is for ever.
 - `workers` is kept per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
 - `batches` counts every outcome and has three callbacks (JSON: queue, payload) instead of one. `pending` is what has
   not ended yet, `failed` every end but success.
@@ -25,6 +27,7 @@ Departures from the seed, each with its reason:
   here, and a copy of the locks would be two more writes for each of them.
 - The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
   search are read in order of creation, while the order of fetching lives in LevelDB.
+- Active jobs have an index by worker instead of one by lease: whose lease is over is the shard's business.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order.
 - Full-text search (`jobs_fts`) is no part of this file yet.
 """
@@ -36,6 +39,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from corvo.moments import to_rfc3339
+from gateway.mirror import minutes  # noqa: F401  # its table belongs to the schema
 from gateway.mirror.seed_tables import (
     counted_id,
     integer,
@@ -108,7 +112,7 @@ sa.Index(
     jobs.c.scheduled_at,
     sqlite_where=sa.text("state IN ('scheduled', 'retrying')"),
 )
-BY_LEASE = sa.Index("idx_jobs_lease", jobs.c.state, jobs.c.lease_expires_at, sqlite_where=sa.text("state = 'active'"))
+BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, sqlite_where=sa.text("state = 'active'"))
 sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, sqlite_where=jobs.c.unique_key.is_not(None))
 BY_BATCH = sa.Index("idx_jobs_batch", jobs.c.batch_id, sqlite_where=jobs.c.batch_id.is_not(None))
 BY_CHAIN = sa.Index("idx_jobs_chain", jobs.c.chain_id, sqlite_where=jobs.c.chain_id.is_not(None))
@@ -128,8 +132,17 @@ job_errors = sa.Table(
     text("created_at"),
     text_or_null("worker_id"),
     text_or_null("started_at"),
+    text("queue", default=""),
+    text_or_null("fingerprint"),
     sa.UniqueConstraint("job_id", "claim", "shard"),
     sqlite_autoincrement=True,
+)
+BY_FINGERPRINT = sa.Index(
+    "idx_job_errors_fingerprint",
+    job_errors.c.queue,
+    job_errors.c.fingerprint,
+    job_errors.c.created_at,
+    sqlite_where=job_errors.c.fingerprint.is_not(None),
 )
 
 sa.Table(
@@ -192,6 +205,13 @@ queues = sa.Table(
     integer("enqueued"),
     integer("completed_total"),
     integer("failed"),
+    integer("dead_total"),
+    # The minute since 1970 of the newest change, and those four as they were when it began.
+    integer("minute"),
+    integer("minute_enqueued"),
+    integer("minute_completed"),
+    integer("minute_failed"),
+    integer("minute_dead"),
 )
 
 workers = sa.Table(

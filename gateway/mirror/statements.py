@@ -9,7 +9,7 @@ there before (also a job that was deleted and born again under one id between tw
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from gateway.mirror import columns, schema
+from gateway.mirror import columns, minutes, schema
 
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 
@@ -43,6 +43,7 @@ JOBS = TableStatements(schema.jobs, columns.PLAIN_JOB_COLUMNS, "id")
 BONDED_JOBS = TableStatements(schema.jobs, columns.JOB_COLUMNS, "id")
 JOB_ERRORS = TableStatements(schema.job_errors, columns.JOB_ERROR_COLUMNS, "job_id", "claim")
 QUEUES = TableStatements(schema.queues, columns.QUEUE_COLUMNS, "name")
+MINUTES = TableStatements(minutes.queue_minutes, minutes.MINUTE_COLUMNS, "queue", "minute")
 WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
 SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")

@@ -11,7 +11,7 @@ from chaos.state import Held
 from chaos.workload import History
 from corvo.batches import Batch
 from corvo.bonds import Bonds, Chain, Step
-from corvo.job import Controls, Job, JobError, Priority, Worker, new_queue
+from corvo.job import Controls, Job, JobError, Minute, Priority, Worker, new_queue
 from corvo.lifecycle import State
 from corvo.retry import Backoff
 from corvo.state.schedules import CatchUp, Schedule, Terms
@@ -84,11 +84,15 @@ def test_a_lease_given_to_two_workers_is_noticed() -> None:
     assert checkers.reused_leases(History(claims={"j": [(1, "a"), (1, "b")]})) != []
 
 
-def every_change_is_noticed(check: Callable[[list[sqlite3.Row]], list[str]], row: dict[str, object]) -> None:
+NAMES = {"id", "job_id", "claim", "shard"}
+
+
+def every_change_is_noticed(
+    check: Callable[[list[sqlite3.Row]], list[str]], row: dict[str, object], names: set[str] = NAMES
+) -> None:
     """A row that is missing, one too many, and one with any column changed."""
     assert check(as_rows([row])) == []
     assert check([]) != []
-    names = {"id", "job_id", "claim", "shard"}
     for column in row.keys() - names:
         assert check(as_rows([row | {column: "changed"}])) != [], column
     for name in row.keys() & names:
@@ -96,11 +100,19 @@ def every_change_is_noticed(check: Callable[[list[sqlite3.Row]], list[str]], row
 
 
 def test_a_recorded_failure_that_differs_is_noticed() -> None:
-    error = JobError("j", 1, 1, "no", "", 10**18, "w", 10**18)
+    error = JobError("j", 1, 1, "no", "", 10**18, "w", 10**18, queue="q")
     held = Held(errors={("j", 1): error})
 
     row = {"job_id": "j", "claim": 1, **checkers.error_row(error)}
     every_change_is_noticed(lambda rows: checkers.unlike_errors(held, rows), row)
+
+
+def test_a_minute_that_differs_is_noticed() -> None:
+    minute = Minute("q", 7, 4, 3, 2, 1)
+    held = Held(minutes={("q", 7): minute})
+
+    row = {"queue": "q", "minute": 7, **checkers.minute_row(minute)}
+    every_change_is_noticed(lambda rows: checkers.unlike_minutes(held, rows), row, {"queue", "minute"})
 
 
 def test_a_worker_that_differs_is_noticed() -> None:

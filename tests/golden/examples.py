@@ -16,7 +16,7 @@ from corvo.errands.move_in import MoveIn
 from corvo.errands.watch import Ended, Watch
 from corvo.errors import Refused
 from corvo.events import Event, Happening, Page
-from corvo.job import Controls, Job, JobError, Priority, Queue, Worker
+from corvo.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
 from corvo.lifecycle import State
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.arrivals import GetArrivals, Keyed
@@ -79,6 +79,7 @@ from corvo.schedules import Firing
 from corvo.state import keys
 from corvo.state.journal import Told
 from corvo.state.locks import Lock
+from corvo.state.minutes import MINUTE_NS
 from corvo.state.schedules import CatchUp, Schedule, Terms
 from corvo.state.tables import Applied
 
@@ -144,9 +145,11 @@ JOB = Job(
     parent_id=ID_2,
     bonds=BONDS,
 )
-JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT, "w1", AT - 1, True)
+JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT, "w1", AT - 1, True, "mail")
 CONTROLS = Controls(True, True, 5, 100, 60_000, (1_000, 2_000, 3_000))
-QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, (2**62 + 5, 12, AT))
+BEGAN = (AT // MINUTE_NS, 35, 2, 7, 4)
+QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, (2**62 + 5, 12, AT), 5, BEGAN)
+MINUTE = Minute("mail", AT // MINUTE_NS, 4, 3, 2, 1)
 WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1, 8, "1.2.3")
 BATCH = Batch(BATCH_ID, AT, STEP, Step("well"), Step("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1)
 TERMS = Terms(
@@ -384,6 +387,7 @@ RECORDS: dict[str, Any] = {
     "job": JOB,
     "job_error": JOB_ERROR,
     "queue": QUEUE,
+    "minute": MINUTE,
     "worker": WORKER,
     "batch": BATCH,
     "schedule": SCHEDULE,
@@ -435,6 +439,7 @@ KEYS: dict[str, bytes] = {
     "inbox_last": keys.inbox_last(3),
     "node": keys.node("node-2"),
     "queue": keys.queue("mail"),
+    "minute": keys.minute("mail", AT // MINUTE_NS),
     "worker": keys.worker("w1"),
     "log_entry": keys.log_entry(258),
     "feed_record": keys.feed_record(258),

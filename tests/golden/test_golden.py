@@ -17,7 +17,7 @@ from corvo import wire
 from corvo.batches import decode_batch
 from corvo.bulk import decode_bulk, decode_memo
 from corvo.errands.register import ERRANDS, decode_errand
-from corvo.job import decode_job, decode_job_error, decode_queue, decode_worker
+from corvo.job import decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
 from corvo.ops import OPERATIONS
 from corvo.queries import QUERIES
 from corvo.state.journal import decode_page
@@ -42,6 +42,7 @@ _RECORD_DECODERS = {
     "job": decode_job,
     "job_error": decode_job_error,
     "queue": decode_queue,
+    "minute": decode_minute,
     "worker": decode_worker,
     "batch": decode_batch,
     "schedule": decode_schedule,

@@ -258,6 +258,6 @@ def records_of(kv: Any) -> dict[bytes, bytes]:
 def mirrored(kv: Any) -> dict[bytes, bytes]:
     """What a mirror must show."""
     found: dict[bytes, bytes] = {}
-    for prefix in (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES):
+    for prefix in (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES):
         found.update(kv.scan(prefix, keys.prefix_end(prefix)))
     return found

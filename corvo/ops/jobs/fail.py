@@ -134,7 +134,17 @@ def fail_attempt(tables: Tables, job: Job, item: FailItem) -> None:
 def record_failure(tables: Tables, job: Job, error: str, backtrace: str) -> None:
     tables.queue(job.queue).failed += 1
     tables.add_error(
-        JobError(job.id, job.lease_token, job.attempt, error, backtrace, tables.now, job.worker_id, job.started_at)
+        JobError(
+            job.id,
+            job.lease_token,
+            job.attempt,
+            error,
+            backtrace,
+            tables.now,
+            job.worker_id,
+            job.started_at,
+            queue=job.queue,
+        )
     )
 
 

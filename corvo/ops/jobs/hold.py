@@ -49,7 +49,9 @@ def _record(tables: Tables, job: Job, reason: str) -> None:
     """The attempt that this ends stays in the job's history."""
     told = f"held while it ran: {reason}" if reason else "held while it ran"
     tables.add_error(
-        JobError(job.id, job.lease_token, job.attempt, told, "", tables.now, job.worker_id, job.started_at, True)
+        JobError(
+            job.id, job.lease_token, job.attempt, told, "", tables.now, job.worker_id, job.started_at, True, job.queue
+        )
     )
 
 

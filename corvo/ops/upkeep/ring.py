@@ -18,9 +18,10 @@ from corvo.lifecycle import SETTLED, State, Verb
 from corvo.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.ops.operation import Operation
-from corvo.state import locks
+from corvo.state import keys, locks
 from corvo.state.effects import EXPIRE_ALARM, change, remove
 from corvo.state.gates import GATE_ALARM
+from corvo.state.minutes import MINUTES_ALARM, oldest_kept
 from corvo.state.tables import PURGE_ALARM, Tables
 
 GRACE_ALARM = "g"  # followed by a job: its worker had time enough to stop
@@ -65,7 +66,9 @@ def expire(tables: Tables, job_id: str) -> None:
     reason = "expired before it was done"
     if job.state is State.ACTIVE:
         attempt = (job.worker_id, job.started_at)
-        tables.add_error(JobError(job.id, job.lease_token, job.attempt, reason, "", tables.now, *attempt))
+        tables.add_error(
+            JobError(job.id, job.lease_token, job.attempt, reason, "", tables.now, *attempt, queue=job.queue)
+        )
     else:
         tables.add_note(job, reason)
     change(tables, job, Verb.EXPIRE)
@@ -120,6 +123,10 @@ def _forget_worker(tables: Tables, worker_id: str, value: bytes) -> int:
     return 1
 
 
+def _forget_minutes(tables: Tables, queue: str, value: bytes) -> int:
+    return 1 + tables.forget_minutes(queue, keys.minute(queue, oldest_kept(tables.now)))
+
+
 HANDLERS: dict[str, Handler] = {
     EXPIRE_ALARM: _expire,
     locks.UNLOCK_ALARM: _unlock,
@@ -131,4 +138,5 @@ HANDLERS: dict[str, Handler] = {
     WATCHERS_ALARM: tell_the_rest,
     bulk.BULK_ALARM: bulk.forget,
     bulk.MEMO_ALARM: bulk.forget_memo,
+    MINUTES_ALARM: _forget_minutes,
 }

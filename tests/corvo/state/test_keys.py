@@ -195,6 +195,7 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.outbox_last(1),
         keys.inbox_last(1),
         keys.queue("q"),
+        keys.minute("q", 1),
         keys.worker("w"),
         keys.node("node-1"),
     }

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from corvo.batches import Batch
-from corvo.job import Job, JobError, Queue, Worker, encode
+from corvo.job import Job, JobError, Minute, Queue, Worker, encode
 from corvo.state import keys
 from gateway.answers.database import ReadDb
 from gateway.mirror import trust
 from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.rows import presence_rows, to_rows
 
-Record = Job | JobError | Queue | Worker | Batch
+Record = Job | JobError | Minute | Queue | Worker | Batch
 
 
 class Written:
@@ -58,6 +58,8 @@ def key_of(record: Record) -> bytes:
             return keys.job(record.id)
         case JobError():
             return keys.job_error(record.job_id, record.claim)
+        case Minute():
+            return keys.minute(record.queue, record.minute)
         case Queue():
             return keys.queue(record.name)
         case Worker():

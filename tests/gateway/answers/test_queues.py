@@ -1,8 +1,9 @@
 import pytest
 
-from corvo.job import Controls, new_queue
+from corvo.job import Controls, Minute, new_queue
 from corvo.lifecycle import State
 from corvo.moments import to_rfc3339
+from corvo.state.minutes import MINUTE_NS
 from gateway.answers import queues
 from tests.support.builders import NOW, a_job
 
@@ -44,12 +45,48 @@ def test_the_oldest_pending_job_is_that_of_the_queue_itself(written, ask):
 
 
 def test_the_oldest_pending_job_is_found_by_an_index(written):
-    explain = f"EXPLAIN QUERY PLAN {queues._QUEUES.sql}"
+    explain, values = f"EXPLAIN QUERY PLAN {queues._QUEUES.sql}", queues._QUEUES.parameters
 
-    plan = str(written.writer._connection.execute(explain, queues._QUEUES.parameters).fetchall())
+    plan = str(written.writer._connection.execute(explain, values).fetchall())
 
     assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_created (queue=? AND state=?)" in plan
     assert "SCAN jobs" not in plan
+    assert "SEARCH queue_minutes USING PRIMARY KEY (queue=? AND minute=?)" in plan
+
+
+@pytest.mark.parametrize(
+    ("newest_ago", "over_ago", "rates"),
+    [
+        (0, 1, (30, 3, 0.3)),  # something in both minutes
+        (0, 2, (20, 2, 0.2)),  # nothing in the last full one
+        (1, 2, (20, 2, 0.2)),  # nothing yet in the one that runs
+        (2, 3, (0, 0, 0)),  # nothing in either
+        (-1, 1, (30, 3, 0.3)),  # the shard's clock is ahead of ours
+    ],
+)
+def test_rates_are_of_the_last_full_minute_and_the_one_that_runs(
+    written, ask, monkeypatch, newest_ago, over_ago, rates
+):
+    now = NOW // MINUTE_NS * MINUTE_NS + 30 * 10**9  # half a minute has passed: 90 seconds are looked at
+    monkeypatch.setattr(queues.time, "time_ns", lambda: now)
+    minute = now // MINUTE_NS
+    queue = a_queue()
+    queue.enqueued, queue.completed, queue.failed = 11_800, 1_180, 118
+    queue.began = (minute - newest_ago, 10_000, 1_000, 100, 0)
+    written.put(queue, Minute("mail", minute - over_ago, 900, 90, 9, 0))
+
+    [view] = ask(queues.answer)
+
+    assert (view.enqueued_per_s, view.completed_per_s, view.failed_per_s) == rates
+
+
+def test_the_age_of_the_oldest_pending_job_is_from_its_birth(written, ask, monkeypatch):
+    monkeypatch.setattr(queues.time, "time_ns", lambda: NOW + 5_000_000_000)
+    written.put(a_queue(pending=1), a_queue("empty"), a_job(1, created_at=NOW + 1_000_000))
+
+    empty, mail = ask(queues.answer)
+
+    assert (empty.oldest_pending_age_ms, mail.oldest_pending_age_ms) == (None, 4_999)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from corvo.wire import Reply, decode_ask, decode_calls, encode_replies, reply_to
 from tests.support.builders import NOW
 
 FAMILIES = tuple(
-    sorted((keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES))
+    sorted((keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES))
 )  # in the order of their bytes
 
 

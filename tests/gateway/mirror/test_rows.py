@@ -2,7 +2,8 @@ import json
 
 from corvo.batches import Batch
 from corvo.bonds import Bonds, Chain, Outcome, Step
-from corvo.job import Controls, JobError, Priority, Worker, encode, new_queue
+from corvo.fingerprint import fingerprint
+from corvo.job import Controls, JobError, Minute, Priority, Worker, encode, new_queue
 from corvo.lifecycle import State
 from corvo.moments import LATEST_NS, to_rfc3339
 from corvo.state import keys
@@ -206,11 +207,14 @@ def test_of_several_records_with_one_key_the_last_counts():
 
 
 def test_every_family_finds_its_table_and_others_are_passed_over():
-    error = JobError(job_id(1), 7, 2, "boom", "", NOW, "w1", NOW - 1)
+    error = JobError(job_id(1), 7, 2, "boom", "", NOW, "w1", NOW - 1, queue="mail")
+    stopped = JobError(job_id(1), 8, 3, "held while it ran", "", NOW, "w1", NOW - 1, True, "mail")
     worker = Worker("w1", "host", ["mail", "sms"], NOW, NOW + 1, 8, "1.2")
     records = [
         (keys.job_error(job_id(1), 7), encode(error)),
+        (keys.job_error(job_id(1), 8), encode(stopped)),
         (keys.queue("mail"), encode(new_queue("mail", NOW))),
+        (keys.minute("mail", 29_000_000), encode(Minute("mail", 29_000_000, 4, 3, 2, 1))),
         (keys.worker("w1"), encode(worker)),
         (keys.batch("b1"), encode(Batch("b1", NOW))),
         (keys.schedule("sch"), encode(a_schedule())),
@@ -223,11 +227,16 @@ def test_every_family_finds_its_table_and_others_are_passed_over():
     made = to_rows(2, records)
 
     failed_at, started_at = to_rfc3339(NOW), to_rfc3339(NOW - 1)
-    assert made.job_errors.put == [(job_id(1), 7, 2, 2, "boom", None, failed_at, "w1", started_at)]
+    rest = (None, failed_at, "w1", started_at, "mail")
+    assert made.job_errors.put == [
+        (job_id(1), 7, 2, 2, "boom", *rest, fingerprint("boom")),
+        (job_id(1), 8, 2, 3, "held while it ran", *rest, None),
+    ]
+    assert made.minutes.put == [("mail", 29_000_000, 2, 4, 3, 2, 1)]
     assert len(made.queues.put) == len(made.batches.put) == len(made.schedules.put) == 1
     seen_at, begun_at = to_rfc3339(NOW + 1), to_rfc3339(NOW)
     assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
-    assert made.count == 5
+    assert made.count == 7
 
 
 def test_deleted_records_are_named_by_their_keys():
@@ -236,6 +245,7 @@ def test_deleted_records_are_named_by_their_keys():
         [
             (keys.job_error(job_id(1), 258), None),
             (keys.queue("mail"), None),
+            (keys.minute("mail", 258), None),
             (keys.worker("w1"), None),
             (keys.job(job_id(1)), None),
             (keys.batch("b1"), None),
@@ -245,11 +255,12 @@ def test_deleted_records_are_named_by_their_keys():
 
     assert made.job_errors.gone == [(job_id(1), 258, 1)]
     assert made.queues.gone == [("mail", 1)]
+    assert made.minutes.gone == [("mail", 258, 1)]
     assert made.workers.gone == [("w1", 1)]
     assert made.jobs.gone == [(job_id(1), 1)]
     assert made.batches.gone == [("b1", 1)]
     assert made.schedules.gone == [("sch", 1)]
-    assert made.count == 6
+    assert made.count == 7
 
 
 def test_a_scan_in_one_piece_covers_everything():

@@ -1,0 +1,47 @@
+"""Jobs that wait for a person: the dead and the held. Pages of a search with nothing but a queue to narrow it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from corvo.job import QueueName
+from corvo.ops.operation import Endpoint
+from corvo.queries.search import LIMIT_MAX, SearchAnswer, SearchBody
+
+
+class StateListQuery(msgspec.Struct, forbid_unknown_fields=True):
+    queue: QueueName | None = None
+    order: Annotated[Literal["asc", "desc"], Meta(description="by creation")] = "desc"
+    limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
+    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the page before")] | None = None
+    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+
+
+def search_body(state: Literal["dead", "held"], query: StateListQuery) -> SearchBody:
+    return SearchBody(
+        queue=query.queue,
+        state=[state],
+        order=query.order,
+        limit=query.limit,
+        cursor=query.cursor,
+        consistent=query.consistent,
+    )
+
+
+def _endpoint(state: str, summary: str) -> Endpoint:
+    return Endpoint(
+        name=state,
+        method="GET",
+        path=f"/jobs/{state}",
+        summary=summary,
+        query=StateListQuery,
+        answers={200: SearchAnswer},
+        refusals=("VALIDATION_ERROR", "READ_DB_UNAVAILABLE"),
+    )
+
+
+ENDPOINTS = (
+    _endpoint("dead", "Jobs that have failed for good"),
+    _endpoint("held", "Jobs that wait for somebody to approve them"),
+)

@@ -1,0 +1,38 @@
+"""One worker with the jobs that it has now."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from corvo.ops.operation import Endpoint
+from corvo.queries.workers import WorkerView
+
+JOBS_SHOWN_MAX = 1000
+
+
+class WorkerJob(msgspec.Struct, kw_only=True, omit_defaults=True):
+    id: str
+    queue: str
+    attempt: int
+    started_at: Annotated[str | None, Meta(description="of this attempt")] = None
+    lease_expires_at: str | None = None
+    progress: Any = None
+
+
+class WorkerDetail(WorkerView, kw_only=True):
+    jobs: Annotated[
+        list[WorkerJob], Meta(description=f"its active jobs, longest running first, {JOBS_SHOWN_MAX} at the most")
+    ]
+
+
+ENDPOINTS = (
+    Endpoint(
+        name="get_worker",
+        method="GET",
+        path="/workers/{worker_id}",
+        summary="One worker with its active jobs",
+        answers={200: WorkerDetail},
+        refusals=("WORKER_NOT_FOUND", "READ_DB_UNAVAILABLE"),
+    ),
+)
