@@ -1,7 +1,8 @@
 """What `corvo top` shows: a pure function of two looks at the server.
 
 Counters of the server only grow; a rate is the difference of two looks over the time between them. After a restart of
-the server a counter may be smaller than before: that is a rate of zero, not a negative one.
+the server a counter may be smaller than before: that is a rate of zero, not a negative one. The first look has the
+server's own rates, those of the last minute.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from corvo.queries.workers import WorkerView
 SAMPLES_MAX = 60
 WIDTH_MIN, HEIGHT_MIN = 60, 16  # below, the picture is cut by the terminal
 _FIXED_LINES = 12  # headline, three rates, three headings, three blank lines, status line, and one to spare
+_RATED = ("enqueued", "completed", "failed")
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -53,13 +55,13 @@ class Line(NamedTuple):
 
 def rates(before: Look | None, after: Look) -> Rates:
     if before is None:
-        return Rates()
+        return Rates(*(sum(getattr(queue, f"{name}_per_s") for queue in after.queues) for name in _RATED))
     old = {queue.name: queue for queue in before.queues}
     span = after.taken_s - before.taken_s
     sums = [0.0, 0.0, 0.0]
     for queue in after.queues:
         # A queue born between the looks began at nothing.
-        for place, name in enumerate(("enqueued", "completed", "failed")):
+        for place, name in enumerate(("enqueued", "completed_total", "failed")):
             then = getattr(old[queue.name], name) if queue.name in old else 0
             sums[place] += per_second(then, getattr(queue, name), span)
     return Rates(*sums)
@@ -163,10 +165,19 @@ def _queues(before: Look | None, after: Look, rows: int) -> Table:
         grid.add_row(
             plain(cut(queue.name, 22)).append("" if queue.status == "active" else " ‖", "yellow"),
             *map(short, counts),
-            short(per_second(then.enqueued if then else 0, queue.enqueued, span)),
-            short(per_second(then.completed if then else 0, queue.completed, span)),
+            *map(short, _rates_of(queue, then, span)),
         )
     return _with_rest(grid, rows, len(ordered))
+
+
+def _rates_of(queue: QueueView, then: QueueView | None, span_s: float) -> tuple[float, float]:
+    """Enqueued and completed a second; at the first look those of the last minutes, which the server knows."""
+    if not span_s:
+        return queue.enqueued_per_s, queue.completed_per_s
+    return (
+        per_second(then.enqueued if then else 0, queue.enqueued, span_s),
+        per_second(then.completed_total if then else 0, queue.completed_total, span_s),
+    )
 
 
 def _unfinished(queue: QueueView) -> int:

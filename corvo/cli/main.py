@@ -12,7 +12,7 @@ import typer
 
 from corvo import __version__
 from corvo.addresses import PORT_MAX
-from corvo.cli import batch, bulk, cluster, events, job, node, queue, schedules, why
+from corvo.cli import batch, bulk, cluster, events, job, lists, node, queue, schedules, why
 from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, StateName, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
@@ -278,7 +278,7 @@ def search(
 
 @app.command()
 def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """List all queues with the number of jobs in each state.
+    """List all queues: jobs in each state, rates, and how long the oldest job has been there that is pending.
 
     \b
     Examples:
@@ -308,20 +308,8 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
     show.answer(answer, output == "json", lambda: show.status(answer))
 
 
-@app.command()
-def workers(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """List the workers that hold jobs or wait for one.
-
-    \b
-    Examples:
-      corvo workers
-      corvo workers --output json
-    """
-    from corvo.cli import show  # lazy: rich
-
-    with asking(server) as client:
-        answer = client.workers()
-    show.answer(answer, output == "json", lambda: show.workers(answer))
+for _list in lists.COMMANDS:
+    app.command()(_list)
 
 
 @app.command()

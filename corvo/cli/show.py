@@ -145,10 +145,15 @@ def found(result: SearchAnswer) -> Group:
 
 def queues(rows: Sequence[QueueView]) -> Table:
     states = ("pending", "active", "scheduled", "retrying", "held", "dead", "completed", "cancelled")
-    grid = columns("QUEUE", *(f">{name.upper()}" for name in states), "OLDEST PENDING")
+    rates = ("enqueued", "completed", "failed")
+    grid = columns(
+        "QUEUE", *(f">{name.upper()}" for name in states), *(f">{name.upper()}/S" for name in rates), ">OLDEST PENDING"
+    )
     for row in rows:
         name = plain(row.name).append("" if row.status == "active" else f" ({row.status})", "yellow")
-        grid.add_row(name, *(str(getattr(row, one)) for one in states), when(row.oldest_pending_at))
+        counts = (str(getattr(row, one)) for one in states)
+        a_second = (f"{getattr(row, f'{one}_per_s'):.1f}" for one in rates)
+        grid.add_row(name, *counts, *a_second, span(row.oldest_pending_age_ms))
     return grid
 
 
@@ -258,6 +263,17 @@ def when(moment: str | None) -> str:
         return datetime.fromtimestamp(parse_rfc3339(moment) // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     except ValueError:
         return moment
+
+
+def span(span_ms: int | None) -> str:
+    """How long, in its two largest units."""
+    if span_ms is None:
+        return ""
+    seconds = span_ms // 1000
+    for name, size, smaller, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size}{name} {seconds % size // part}{smaller}"
+    return f"{span_ms / 1000:.1f}s"
 
 
 def json_text(value: Any) -> str:

@@ -44,6 +44,7 @@ from corvo.ops.schedules.view import ScheduleView
 from corvo.queries import ENDPOINTS as READS
 from corvo.queries.batches import BatchView
 from corvo.queries.cluster import ClusterStatus
+from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
 from corvo.queries.events import EventsPage
 from corvo.queries.job import JobView
 from corvo.queries.jobs import BulkGetBody, JobsView
@@ -51,7 +52,10 @@ from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBod
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
+from corvo.queries.state_lists import StateListQuery
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
 from corvo.queries.why import WhyView
+from corvo.queries.worker import WorkerDetail
 from corvo.queries.workers import WorkerView
 
 PREFIX = "/api/v1"
@@ -182,6 +186,26 @@ def queues() -> Call[list[QueueView]]:
 
 def workers() -> Call[list[WorkerView]]:
     return _call("workers")
+
+
+def get_worker(worker_id: str) -> Call[WorkerDetail]:
+    return _call("get_worker", worker_id=worker_id)
+
+
+def dead(query: StateListQuery) -> Call[SearchAnswer]:
+    return _asking(_call("dead"), query)
+
+
+def held(query: StateListQuery) -> Call[SearchAnswer]:
+    return _asking(_call("held"), query)
+
+
+def throughput(query: ThroughputQuery, queue: str | None = None) -> Call[list[ThroughputPoint]]:
+    return _asking(_call("throughput") if queue is None else _call("queue_throughput", name=queue), query)
+
+
+def error_groups(query: ErrorGroupsQuery) -> Call[ErrorGroupsAnswer]:
+    return _asking(_call("error_groups"), query)
 
 
 def cluster_status() -> Call[ClusterStatus]:
@@ -325,6 +349,12 @@ def _call(name: str, body: msgspec.Struct | None = None, /, **parameters: str) -
     path = endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
     content = None if body is None else msgspec.json.encode(_without_defaults(body))
     return Call(endpoint.method, PREFIX + path, content, endpoint.answers)
+
+
+def _asking(call: Call[A], query: msgspec.Struct) -> Call[A]:
+    """With what stands after the `?`."""
+    named = urlencode(_without_defaults(query))
+    return call._replace(path=f"{call.path}?{named}") if named else call
 
 
 def _without_defaults(value: Any) -> Any:

@@ -43,13 +43,17 @@ from corvo.ops.schedules.update_schedule import UpdateScheduleBody
 from corvo.ops.schedules.view import ScheduleView
 from corvo.queries.batches import BatchView
 from corvo.queries.cluster import ClusterStatus
+from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
 from corvo.queries.job import JobView
 from corvo.queries.jobs import BulkGetBody, JobsView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
 from corvo.queries.search import SearchAnswer, SearchBody
+from corvo.queries.state_lists import StateListQuery
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
 from corvo.queries.why import WhyView
+from corvo.queries.worker import WorkerDetail
 from corvo.queries.workers import WorkerView
 
 PAUSE_S_FIRST = 0.2  # between attempts when the server named no time; doubled each time
@@ -210,6 +214,21 @@ class Client:
 
     def workers(self) -> list[WorkerView]:
         return self.call(calls.workers())
+
+    def get_worker(self, worker_id: str) -> WorkerDetail:
+        return self.call(calls.get_worker(worker_id))
+
+    def dead(self, query: StateListQuery) -> SearchAnswer:
+        return self.call(calls.dead(query))
+
+    def held(self, query: StateListQuery) -> SearchAnswer:
+        return self.call(calls.held(query))
+
+    def throughput(self, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
+        return self.call(calls.throughput(query, queue))
+
+    def error_groups(self, query: ErrorGroupsQuery) -> ErrorGroupsAnswer:
+        return self.call(calls.error_groups(query))
 
     def cluster_status(self) -> ClusterStatus:
         return self.call(calls.cluster_status())

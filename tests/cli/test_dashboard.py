@@ -19,8 +19,8 @@ def drawn(
 
 
 def test_rates_are_differences_over_the_time_between_two_looks() -> None:
-    before = a_look(10.0, queues=[a_queue(enqueued=100, completed=50, failed=5)])
-    after = a_look(12.0, queues=[a_queue(enqueued=300, completed=60, failed=5), a_queue("new", enqueued=8)])
+    before = a_look(10.0, queues=[a_queue(enqueued=100, completed_total=50, failed=5)])
+    after = a_look(12.0, queues=[a_queue(enqueued=300, completed_total=60, failed=5), a_queue("new", enqueued=8)])
 
     assert rates(before, after) == Rates(enqueued=104.0, completed=5.0, failed=0.0)
 
@@ -29,16 +29,21 @@ def test_a_counter_that_went_back_is_no_negative_rate() -> None:
     assert rates(a_look(1, queues=[a_queue(enqueued=9)]), a_look(2, queues=[a_queue(enqueued=3)])) == Rates()
 
 
-def test_the_first_look_has_no_rates() -> None:
-    assert rates(None, a_look(queues=[a_queue(enqueued=9)])) == Rates()
+def test_the_first_look_has_the_rates_of_the_server() -> None:
+    queue = a_queue(enqueued=9, enqueued_per_s=2.5, completed_per_s=1.5, failed_per_s=0.5)
+    look = a_look(queues=[queue, a_queue("sms", enqueued_per_s=1.5)])
+
+    assert rates(None, look) == Rates(enqueued=4.0, completed=1.5, failed=0.5)
+    lines = {line.split()[0]: line.split() for line in drawn(None, look).splitlines() if line.strip()}
+    assert lines["mail"][-2:] == ["2.5", "1.5"]
 
 
 def test_the_picture_shows_queues_shards_and_workers() -> None:
-    before = a_look(1.0, queues=[a_queue(enqueued=0, completed=0)])
+    before = a_look(1.0, queues=[a_queue(enqueued=0)])
     after = a_look(
         2.0,
         status=a_status(groups=[a_shard(0, operations_total=1500, mirror_lag_entries=17)], shards=1),
-        queues=[a_queue(pending=12_345, active=6, enqueued=420, completed=77)],
+        queues=[a_queue(pending=12_345, active=6, enqueued=420, completed=77, completed_total=77)],
         workers=[a_worker(active_jobs=6, is_waiting=True)],
     )
     before = Look(1.0, NOON_NS, a_status(1), before.queues, [])

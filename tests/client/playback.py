@@ -23,7 +23,7 @@ class Prepared(NamedTuple):
 
 
 class Playback:
-    """Answers by method and path: each prepared one is used once, the last one for ever."""
+    """Answers by method and path, with its query or whatever that is: each prepared one is used once, the last one for ever."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -39,7 +39,7 @@ class Playback:
         self.answer(method, path, {"error": message, "code": code}, status, **headers)
 
     def take(self, method: str, path: str) -> Prepared:
-        answers = self._answers[method, path]
+        answers = self._answers[method, path] or self._answers[method, path.partition("?")[0]]
         if not answers:
             return Prepared(404, b'{"error": "nothing prepared", "code": "NOT_FOUND"}', {})
         return answers.popleft() if len(answers) > 1 else answers[0]
