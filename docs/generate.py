@@ -92,6 +92,7 @@ ERRORS = {
     "BATCH_NOT_FOUND": "No batch has this id, or it is over and forgotten.",
     "BULK_NOT_FOUND": "No bulk operation has this id, or it is over and forgotten.",
     "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
+    "WORKER_NOT_FOUND": "No worker of this id holds jobs or waits for one, nor did so in the last quarter of an hour.",
     "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
     "TOO_MANY_SCHEDULES": "The shard has as many schedules as it takes. Delete some, or use jobs that enqueue jobs.",
     "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; the sentence names it.",

@@ -9,6 +9,7 @@ from benchmarks.scenarios import (
     failover,
     idle,
     latency,
+    lists,
     overload,
     stream,
     timers,
@@ -26,4 +27,5 @@ SCENARIOS = (
     timers.SCENARIO,
     calm.SCENARIO,
     overload.SCENARIO,
+    lists.SCENARIO,
 )

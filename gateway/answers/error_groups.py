@@ -1,7 +1,8 @@
 """Failures by their fingerprint, counted along an index that holds them in that order and nothing else.
 
 Nothing is kept beside the failures themselves: what is deleted with its job is no longer counted, without anybody's
-doing.
+doing. Of all groups only the number is counted; when the first and the last failed is then looked up for those shown, a
+step into the same index each.
 """
 
 from typing import Any
@@ -12,21 +13,33 @@ from corvo.errors import invalid
 from corvo.fingerprint import simplify
 from corvo.moments import parse_rfc3339, to_rfc3339
 from corvo.queries.error_groups import ErrorGroup, ErrorGroupsAnswer, ErrorGroupsQuery
-from gateway.answers.database import ReadDb, Reading
+from gateway.answers.database import Prepared, ReadDb, Reading
 from gateway.answers.lag import lag_ms
 from gateway.mirror.schema import BY_FINGERPRINT
 from gateway.mirror.schema import job_errors as table
 
-_HINT = f"INDEXED BY {BY_FINGERPRINT.name}"
+_OF_GROUP = (
+    sa.select(table.c.created_at, table.c.error, table.c.job_id)
+    .with_hint(table, f"INDEXED BY {BY_FINGERPRINT.name}", "sqlite")
+    .where(
+        table.c.queue == sa.bindparam("of_queue"),
+        table.c.fingerprint == sa.bindparam("of_fingerprint"),
+        table.c.created_at >= sa.bindparam("since"),
+    )
+    .limit(1)
+)
+_FIRST = Prepared(_OF_GROUP.order_by(table.c.created_at))
+_LAST = Prepared(_OF_GROUP.order_by(table.c.created_at.desc()))
 
 
 async def answer(read_db: ReadDb, query: ErrorGroupsQuery) -> ErrorGroupsAnswer:
-    groups = _groups(query)
+    since = "" if query.since is None else _moment(query.since)
+    groups = _groups(query, since)
 
     def question(reading: Reading) -> ErrorGroupsAnswer:
         rows = reading.rows(groups)
         return ErrorGroupsAnswer(
-            groups=[_view(reading, *row) for row in rows[: query.limit]],
+            groups=[_view(reading, since, *row) for row in rows[: query.limit]],
             has_more=len(rows) > query.limit,
             lag_ms=round(lag_ms(reading), 3),
         )
@@ -34,31 +47,25 @@ async def answer(read_db: ReadDb, query: ErrorGroupsQuery) -> ErrorGroupsAnswer:
     return await read_db.ask(question)
 
 
-def _groups(query: ErrorGroupsQuery) -> sa.Select[Any]:
-    count, first_at, last_at = sa.func.count(), sa.func.min(table.c.created_at), sa.func.max(table.c.created_at)
+def _groups(query: ErrorGroupsQuery, since: str) -> sa.Select[Any]:
+    count = sa.func.count()
     statement = (
-        sa.select(table.c.queue, table.c.fingerprint, count, first_at, last_at)
-        .with_hint(table, _HINT, "sqlite")
+        sa.select(table.c.queue, table.c.fingerprint, count)
+        .with_hint(table, f"INDEXED BY {BY_FINGERPRINT.name}", "sqlite")
         .where(table.c.fingerprint.is_not(None))
         .group_by(table.c.queue, table.c.fingerprint)
-        .order_by(count.desc(), last_at.desc(), table.c.queue, table.c.fingerprint)
+        .order_by(count.desc(), table.c.queue, table.c.fingerprint)
         .limit(query.limit + 1)  # one more, to know whether another follows
     )
     if query.queue is not None:
         statement = statement.where(table.c.queue == query.queue)
-    if query.since is not None:
-        statement = statement.where(table.c.created_at >= _moment(query.since))
-    return statement
+    return statement.where(table.c.created_at >= since) if since else statement
 
 
-def _view(reading: Reading, queue: str, fingerprint: str, count: int, first_at: str, last_at: str) -> ErrorGroup:
-    newest = (
-        sa.select(table.c.error, table.c.job_id)
-        .with_hint(table, _HINT, "sqlite")
-        .where(table.c.queue == queue, table.c.fingerprint == fingerprint, table.c.created_at == last_at)
-        .limit(1)
-    )
-    error, job_id = reading.rows(newest)[0]
+def _view(reading: Reading, since: str, queue: str, fingerprint: str, count: int) -> ErrorGroup:
+    group = {"of_queue": queue, "of_fingerprint": fingerprint, "since": since}
+    ((first_at, _, _),) = reading.rows(_FIRST, **group)
+    ((last_at, error, job_id),) = reading.rows(_LAST, **group)
     return ErrorGroup(fingerprint, queue, simplify(error), count, first_at, last_at, error, job_id)
 
 

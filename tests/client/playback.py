@@ -23,7 +23,7 @@ class Prepared(NamedTuple):
 
 
 class Playback:
-    """Answers by method and path, with its query or whatever that is: each prepared one is used once, the last one for ever."""
+    """Answers by method and path, with its query or whatever that is: each one is used once, the last one for ever."""
 
     def __init__(self) -> None:
         self.url = ""
