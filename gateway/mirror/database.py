@@ -135,7 +135,7 @@ class MirrorDb:
             (statements.BONDED_JOBS, turn.rows.bonded_jobs, None),  # the line before has cleared the stretch
             (statements.JOB_ERRORS, turn.rows.job_errors, stretch.job_errors),
             (statements.QUEUES, turn.rows.queues, stretch.queues),
-            (statements.MINUTES, turn.rows.minutes, stretch.minutes),
+            (statements.MINUTES, turn.rows.queue_minutes, stretch.queue_minutes),
             (statements.WORKERS, turn.rows.workers, stretch.workers),
             (statements.BATCHES, turn.rows.batches, stretch.batches),
             (statements.SCHEDULES, turn.rows.schedules, stretch.schedules),

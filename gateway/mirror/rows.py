@@ -45,7 +45,7 @@ class Rows(msgspec.Struct):
     bonded_jobs: TableRows = msgspec.field(default_factory=TableRows)  # only put; deleted like the others
     job_errors: TableRows = msgspec.field(default_factory=TableRows)
     queues: TableRows = msgspec.field(default_factory=TableRows)
-    minutes: TableRows = msgspec.field(default_factory=TableRows)
+    queue_minutes: TableRows = msgspec.field(default_factory=TableRows)
     workers: TableRows = msgspec.field(default_factory=TableRows)
     batches: TableRows = msgspec.field(default_factory=TableRows)
     schedules: TableRows = msgspec.field(default_factory=TableRows)
@@ -53,7 +53,7 @@ class Rows(msgspec.Struct):
     @property
     def tables(self) -> tuple[TableRows, ...]:
         of_jobs = (self.jobs, self.bonded_jobs, self.job_errors)
-        return *of_jobs, self.queues, self.minutes, self.workers, self.batches, self.schedules
+        return *of_jobs, self.queues, self.queue_minutes, self.workers, self.batches, self.schedules
 
     @property
     def count(self) -> int:
@@ -66,7 +66,7 @@ class Stretch(msgspec.Struct, frozen=True):
     jobs: Row | None = None
     job_errors: Row | None = None
     queues: Row | None = None
-    minutes: Row | None = None
+    queue_minutes: Row | None = None
     workers: Row | None = None
     batches: Row | None = None
     schedules: Row | None = None
@@ -114,7 +114,7 @@ def to_stretch(start: bytes, next_key: bytes) -> Stretch:
         jobs=texts(keys.JOBS),
         job_errors=_numbered_bounds(_inside(keys.JOB_ERRORS, start, next_key)),
         queues=texts(keys.QUEUES),
-        minutes=_numbered_bounds(_inside(keys.MINUTES, start, next_key)),
+        queue_minutes=_numbered_bounds(_inside(keys.MINUTES, start, next_key)),
         workers=texts(keys.WORKERS),
         batches=texts(keys.BATCHES),
         schedules=texts(keys.SCHEDULES),
@@ -188,7 +188,7 @@ _FAMILIES = {
         ),
         Family(
             keys.MINUTES,
-            lambda rows: rows.minutes,
+            lambda rows: rows.queue_minutes,
             _numbered_name,
             lambda shard, value: minute_row(shard, decode_minute(value)),
         ),

@@ -14,6 +14,7 @@ from corvo.state.schedules import CatchUp, Schedule, Terms
 from gateway.mirror import columns, rows, trust
 from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.follow import Follower, Pace
+from gateway.mirror.minutes import MINUTE_COLUMNS
 from gateway.mirror.rows import to_rows
 from tests.support.builders import NOW, a_job, job_id
 
@@ -25,6 +26,7 @@ COLUMNS = {
     "jobs": columns.JOB_COLUMNS,
     "job_errors": columns.JOB_ERROR_COLUMNS,
     "queues": columns.QUEUE_COLUMNS,
+    "queue_minutes": MINUTE_COLUMNS,
     "workers": columns.WORKER_COLUMNS,
     "batches": columns.BATCH_COLUMNS,
     "schedules": columns.SCHEDULE_COLUMNS,

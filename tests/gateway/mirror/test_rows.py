@@ -232,7 +232,7 @@ def test_every_family_finds_its_table_and_others_are_passed_over():
         (job_id(1), 7, 2, 2, "boom", *rest, fingerprint("boom")),
         (job_id(1), 8, 2, 3, "held while it ran", *rest, None),
     ]
-    assert made.minutes.put == [("mail", 29_000_000, 2, 4, 3, 2, 1)]
+    assert made.queue_minutes.put == [("mail", 29_000_000, 2, 4, 3, 2, 1)]
     assert len(made.queues.put) == len(made.batches.put) == len(made.schedules.put) == 1
     seen_at, begun_at = to_rfc3339(NOW + 1), to_rfc3339(NOW)
     assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
@@ -255,7 +255,7 @@ def test_deleted_records_are_named_by_their_keys():
 
     assert made.job_errors.gone == [(job_id(1), 258, 1)]
     assert made.queues.gone == [("mail", 1)]
-    assert made.minutes.gone == [("mail", 258, 1)]
+    assert made.queue_minutes.gone == [("mail", 258, 1)]
     assert made.workers.gone == [("w1", 1)]
     assert made.jobs.gone == [(job_id(1), 1)]
     assert made.batches.gone == [("b1", 1)]
@@ -267,7 +267,7 @@ def test_a_scan_in_one_piece_covers_everything():
     stretch = to_stretch(b"", b"")
 
     assert stretch.jobs == ("", "\U0010ffff")
-    assert stretch.job_errors == ("", 0, "\U0010ffff", 0)
+    assert stretch.job_errors == stretch.queue_minutes == ("", 0, "\U0010ffff", 0)
     assert stretch.queues == stretch.workers == stretch.batches == stretch.schedules == stretch.jobs
 
 
@@ -280,6 +280,13 @@ def test_the_pieces_of_a_scan_cover_each_key_once():
     assert second.job_errors == ("b", 6, "\U0010ffff", 0)
     assert (first.jobs, first.queues, first.workers) == (None, None, None)
     assert second.jobs == ("", "\U0010ffff")
+
+
+def test_a_piece_that_ends_among_the_minutes_of_a_queue_bounds_them_by_queue_and_minute():
+    first, second = to_stretch(b"", keys.minute("mail", 258)), to_stretch(keys.minute("mail", 258), b"")
+
+    assert (first.queue_minutes, second.queue_minutes) == (("", 0, "mail", 258), ("mail", 258, "\U0010ffff", 0))
+    assert (first.queues, second.queues) == (None, ("", "\U0010ffff"))
 
 
 def test_a_piece_that_ends_inside_a_family_bounds_that_family_only():
