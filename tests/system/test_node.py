@@ -227,6 +227,8 @@ def test_read_db_heals_when_it_is_deleted_or_damaged(node: Node, folder: Path) -
     again = Node.start(folder / "data")
     try:
         wait_until(lambda: _is_whole(again), "read.db to be rebuilt", 20.0)
+        points = httpx.get(f"{again.url}/api/v1/metrics/throughput?consistent=true", timeout=20.0).json()
+        assert sum(point["enqueued"] for point in points) == 41, "throughput is kept by the shards"
     finally:
         again.stop()
 
