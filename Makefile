@@ -60,7 +60,7 @@ docs: setup ## write docs/reference anew from the code
 
 lock: setup ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet pip-tools
-	@$(BIN)/pip-compile --quiet --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --output-file requirements.lock pyproject.toml
+	@$(BIN)/pip-compile --quiet --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 clean: ## remove what the other commands made
 	@rm -rf $(VENV) data build *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -55,6 +55,7 @@ QUERIES: tuple[type[Query], ...] = (
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
+    *state_lists.ENDPOINTS,
     *job.ENDPOINTS,
     *jobs.ENDPOINTS,
     *bulk.ENDPOINTS,
@@ -67,7 +68,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *queue.ENDPOINTS,
     *workers.ENDPOINTS,
     *worker.ENDPOINTS,
-    *state_lists.ENDPOINTS,
     *throughput.ENDPOINTS,
     *error_groups.ENDPOINTS,
     *cluster.ENDPOINTS,

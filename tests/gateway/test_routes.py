@@ -81,6 +81,12 @@ routes = Routes(ENDPOINTS)
         ("GET", "/events", "events", ()),
         ("GET", "/cluster/events", "cluster_events", ()),
         ("GET", f"/jobs/{JOB}/why", "why", (JOB,)),
+        ("POST", "/jobs/bulk", "bulk", ()),
+        ("POST", "/jobs/bulk-get", "bulk_get", ()),
+        ("GET", "/bulk", "bulks", ()),
+        ("GET", "/bulk/bulk_1", "get_bulk", ("bulk_1",)),
+        ("GET", "/bulk/bulk_1/progress", "bulk_progress", ("bulk_1",)),
+        ("POST", "/bulk/bulk_1/cancel", "cancel_bulk", ("bulk_1",)),
     ],
 )
 def test_each_route_is_found(method: str, path: str, name: str, parameters: tuple[str, ...]) -> None:
