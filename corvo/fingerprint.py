@@ -6,6 +6,8 @@
 
 Whatever is put in a placeholder's place holds none of the characters that are looked for, so simplifying ends, and what
 is simple stays as it is. Only so much of a line is read; no pattern looks at a character more than a few times.
+
+read.db keeps fingerprints: whoever changes what counts as the same raises `ROWS_VERSION` in `gateway/mirror/schema.py`.
 """
 
 import re
