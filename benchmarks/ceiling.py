@@ -8,15 +8,14 @@ import argparse
 import asyncio
 import gc
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
 import uvloop
-from hypercorn.asyncio import serve
 
 from benchmarks.processes import Program, enqueues, listening_socket, python
-from corvo.settings import Settings
-from gateway.__main__ import _config
+from gateway.servers import hypercorn
 
 READY_S_MAX = 30.0
 
@@ -60,12 +59,10 @@ def handler(content: bytes) -> Any:
 async def _run(fd: int, answer_bytes: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    config = _config(Settings(shutdown_timeout=1.0))
-    config.bind = [f"fd://{fd}"]
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # as the gateway does
-    await serve(handler(b"x" * answer_bytes), config, shutdown_trigger=stop.wait)
+    await hypercorn.serve(handler(b"x" * answer_bytes), socket.socket(fileno=fd), 1.0, stop)
 
 
 def main() -> None:

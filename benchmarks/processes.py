@@ -31,7 +31,7 @@ class NotReady(Exception):
 
 class Reading(NamedTuple):
     pid: int
-    name: str  # shard-0, gateway, mirror, supervisor; else the command
+    name: str  # shard-0, gateway-0, mirror, supervisor; else the command
     cpu_s: float  # user and system, since its start
     rss_bytes: int
     pss_bytes: int  # its fair share of pages that several processes hold; 0 where the kernel does not say
@@ -163,9 +163,10 @@ def _pss_bytes(pid: int) -> int:
 
 
 def _name_of(command: list[str]) -> str:
-    for module, name in (("gateway.mirror", "mirror"), ("gateway", "gateway"), ("corvo.cli.main", "supervisor")):
+    for module, name in (("gateway.mirror", "mirror"), ("corvo.cli.main", "supervisor")):
         if module in command:
             return name
-    if "--shard" in command:
-        return f"shard-{command[command.index('--shard') + 1]}"
+    for role in ("shard", "gateway"):
+        if f"--{role}" in command:
+            return f"{role}-{command[command.index(f'--{role}') + 1]}"
     return " ".join(command[:3])

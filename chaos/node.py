@@ -20,7 +20,7 @@ _ROLES = {"gateway.mirror": "mirror", "gateway": "gateway", "shards": "shard"}
 
 
 class Process(msgspec.Struct, frozen=True):
-    role: str  # "gateway", "mirror", "shard-0", …
+    role: str  # "gateway-0", "mirror", "shard-0", …
     pid: int
 
 
@@ -92,7 +92,7 @@ class Node:
         for pid, arguments in self._children():
             role = _ROLES.get(arguments[arguments.index("-m") + 1]) if "-m" in arguments else None
             if role is not None:
-                number = f"-{arguments[arguments.index('--shard') + 1]}" if role == "shard" else ""
+                number = f"-{arguments[arguments.index(f'--{role}') + 1]}" if f"--{role}" in arguments else ""
                 found.append(Process(role + number, pid))
         return sorted(found, key=lambda process: process.role)
 

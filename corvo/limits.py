@@ -16,6 +16,7 @@ BULK_ID = re.compile(r"bulk_[0-9a-f]{26}")
 SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # a name is never taken for an id
 
 NODES_MAX = 15  # of one cluster
+GATEWAYS_MAX = 64  # of one node: they share its cores with the shards, and one serves thousands of connections
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
 QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
 JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out

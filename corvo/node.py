@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ import structlog
 
 from corvo.settings import Settings
 
+BACKLOG = 1024  # connections that wait for a gateway to take them; the kernel may allow fewer
 RUN = "run"  # sockets, locks and the files that the supervisor writes, below the data directory
 SECRET_BYTES_MIN = 16
 _PR_SET_PDEATHSIG = 1
@@ -57,6 +59,31 @@ def take_lock(path: Path) -> IO[str]:
     file.write(str(os.getpid()))
     file.flush()
     return file
+
+
+def open_listener(host: str, port: int, is_shared: bool = False) -> socket.socket:
+    """A socket that listens there, on a port chosen by the kernel for 0. OSError when none can. To shared ones
+    the kernel deals out connections evenly."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
+        # So is this: a client whose machine is gone is noticed within a minute, also where no data is under way.
+        for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
+            listener.setsockopt(socket.IPPROTO_TCP, option, value)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        listener.bind(address)
+        # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def write_settings(settings: Settings) -> None:

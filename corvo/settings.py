@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from corvo.addresses import split_address
 from corvo.clustering import faults_of
-from corvo.limits import BODY_BYTES_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+from corvo.limits import BODY_BYTES_MAX, GATEWAYS_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
 
 ENV_PREFIX = "CORVO_"
 
@@ -55,7 +55,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     node_id: Annotated[
         str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
     ] = "node-1"
-    http_server: Annotated[Literal["hypercorn"], Meta(description="program that speaks HTTP")] = "hypercorn"
+    gateways: Annotated[
+        int, Meta(ge=1, le=GATEWAYS_MAX, description="processes that speak HTTP; they share the port")
+    ] = 1
+    http_server: Annotated[
+        Literal["hypercorn", "granian"],
+        Meta(description="program that speaks HTTP; granian is faster and comes with the extra fast"),
+    ] = "hypercorn"
     fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="least level that is logged")

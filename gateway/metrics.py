@@ -60,7 +60,11 @@ _HISTOGRAMS: tuple[tuple[str, str, Callable[[ShardStatus], Histogram]], ...] = (
 
 
 class Metrics:
-    def __init__(self) -> None:
+    """Of one gateway. Where several share a port, a scrape reaches one of them: the label `gateway` says which, so that
+    the counters of two are never taken for one that jumps."""
+
+    def __init__(self, gateway: int = 0) -> None:
+        self.gateway = gateway
         self.in_flight = 0
         self._served: dict[tuple[str, str, int], Histogram] = {}
 
@@ -73,32 +77,34 @@ class Metrics:
 
     def render(self, statuses: list[ShardStatus], queues: list[QueueView], mirror_lag_ms: float | None) -> bytes:
         registry = CollectorRegistry()
-        registry.register(_Gateway(self.in_flight, self._served))
+        registry.register(_Gateway(str(self.gateway), self.in_flight, self._served))
         registry.register(_Shards(statuses, queues, mirror_lag_ms))
         return generate_latest(registry)
 
 
 class _Gateway(Collector):
-    def __init__(self, in_flight: int, served: dict[tuple[str, str, int], Histogram]) -> None:
+    def __init__(self, gateway: str, in_flight: int, served: dict[tuple[str, str, int], Histogram]) -> None:
+        self._gateway = gateway
         self._in_flight = in_flight
         self._served = served
 
     def collect(self) -> Iterator[Metric]:
-        requests = CounterMetricFamily("corvo_http_requests", "requests answered", labels=["method", "route", "status"])
+        labels = ["gateway", "method", "route"]
+        requests = CounterMetricFamily("corvo_http_requests", "requests answered", labels=[*labels, "status"])
         durations: dict[tuple[str, str], Histogram] = {}
         for (method, route, status), histogram in self._served.items():
-            requests.add_metric([method, route, str(status)], histogram.count)
+            requests.add_metric([self._gateway, method, route, str(status)], histogram.count)
             known = durations.setdefault((method, route), Histogram(_BUCKETS, [0] * (len(_BUCKETS) + 1)))
             known.counts = [one + other for one, other in zip(known.counts, histogram.counts, strict=True)]
             known.total += histogram.total
         yield requests
-        duration = HistogramMetricFamily(
-            "corvo_http_request_duration_seconds", "time to answer", labels=["method", "route"]
-        )
-        for labels, histogram in durations.items():
-            duration.add_metric(list(labels), _cumulative(histogram), histogram.total)
+        duration = HistogramMetricFamily("corvo_http_request_duration_seconds", "time to answer", labels=labels)
+        for (method, route), histogram in durations.items():
+            duration.add_metric([self._gateway, method, route], _cumulative(histogram), histogram.total)
         yield duration
-        yield GaugeMetricFamily("corvo_http_requests_in_flight", "requests being served", self._in_flight)
+        in_flight = GaugeMetricFamily("corvo_http_requests_in_flight", "requests being served", labels=["gateway"])
+        in_flight.add_metric([self._gateway], self._in_flight)
+        yield in_flight
         build = GaugeMetricFamily("corvo_build_info", "always 1", labels=["version"])
         build.add_metric([__version__], 1)
         yield build

@@ -1,10 +1,10 @@
 """Ports of this machine: whether one is free, and where several in a row are."""
 
 import random
-import socket
 from pathlib import Path
 
 from corvo.addresses import PORT_MAX
+from corvo.node import open_listener
 
 PORT_MIN = 10_000  # below live the well-known services
 _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -17,14 +17,7 @@ class NoPorts(Exception):
 
 def listen_once(host: str, port: int) -> int:
     """The port on which a server could listen there now, chosen by the kernel for 0. OSError when none could."""
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
-        # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
-        probe.listen(1)
+    with open_listener(host, port) as probe:
         return int(probe.getsockname()[1])
 
 

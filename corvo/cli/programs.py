@@ -1,7 +1,7 @@
 """Which processes a node consists of, and the supervisord configuration that says so. Pure.
 
-Priorities decide the order: processes start by rising and stop by falling priority. So the gateway, last to start, is
-first to go and drains while the shards still answer; the shards stop together; the mirror, which reads from them, last.
+Priorities decide the order: processes start by rising and stop by falling priority. So the gateways, last to start, are
+first to go and drain while the shards still answer; the shards stop together; the mirror, which reads from them, last.
 """
 
 import math
@@ -15,6 +15,7 @@ import msgspec
 from corvo.node import RUN
 from corvo.settings import Settings
 
+GATEWAYS = "gateways"  # the program whose processes get the listening socket: see supervise.py
 NUMBER = "{number}"  # in a command: the number of the process among its program's, from 0
 
 # A process that lives this long counts as started; one that dies this often without getting there ends the node.
@@ -59,7 +60,13 @@ def programs(settings: Settings) -> list[Program]:
             count=settings.shards,
             process=f"shard-{NUMBER}",
         ),
-        Program(name="gateway", command=(python, "-m", "gateway", "--run-dir", RUN), priority=30),
+        Program(
+            name=GATEWAYS,
+            command=(python, "-m", "gateway", "--run-dir", RUN, "--gateway", NUMBER, "--listener", "stdin"),
+            priority=30,
+            count=settings.gateways,
+            process=f"gateway-{NUMBER}",
+        ),
     ]
 
 

@@ -7,12 +7,15 @@ code 2.
 
 import errno
 import fcntl
+import importlib.util
 import os
 import resource
 import secrets
+import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -31,6 +34,7 @@ from corvo.node import (
     Identity,
     Locked,
     configure_logging,
+    open_listener,
     read_identity,
     read_secret,
     take_lock,
@@ -63,11 +67,13 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
         raise CannotStart(
             f"another server{holder} is using {data_dir}; stop it first or use another --data-dir"
         ) from None
-    with lock:
+    with lock, ExitStack() as listening:
         is_new = check_identity(data_dir, settings) is None
         check_secret(settings.cluster_secret_file)
+        check_http_server(settings.http_server)
         await_orphans(data_dir / RUN, settings.shutdown_timeout + ORPHANS_MARGIN_S)
-        settings = msgspec.structs.replace(settings, bind=claim_port(settings.bind))
+        listeners = [listening.enter_context(each) for each in claim_port(settings.bind, settings.gateways)]
+        settings = msgspec.structs.replace(settings, bind=_bound(settings.bind, listeners[0]))
         if is_clustered(settings):
             check_raft_ports(settings.raft_bind, settings.shards)
         config_file = write_run_files(settings, programs(settings) if parts is None else parts)
@@ -76,7 +82,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
         # Last of all: a start that failed leaves no trace that binds the next one.
         if is_new and not make_identity(data_dir, settings, meeting):
             return 0
-        return _run(settings, config_file)
+        return _run(settings, config_file, listeners)
 
 
 def _settled(settings: Settings) -> Settings:
@@ -90,7 +96,7 @@ def _settled(settings: Settings) -> Settings:
     )
 
 
-def _run(settings: Settings, config_file: Path) -> int:
+def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socket]) -> int:
     log = structlog.get_logger()
     log.info(
         "starting",
@@ -99,12 +105,13 @@ def _run(settings: Settings, config_file: Path) -> int:
         data_dir=settings.data_dir,
         node_id=settings.node_id,
         shards=settings.shards,
+        gateways=settings.gateways,
         fsync=settings.fsync,
         pid=os.getpid(),
     )
     if sys.stdout.isatty():
         print(banner(settings), flush=True)
-    failure = supervise(config_file)
+    failure = supervise(config_file, listeners)
     log.info("stopped")
     if failure is None:
         return 0
@@ -172,6 +179,18 @@ def check_secret(path: str) -> None:
         raise CannotStart(str(error)) from None
 
 
+def check_http_server(name: str) -> None:
+    try:
+        is_there = importlib.util.find_spec(name) is not None
+    except ValueError:  # a module that was loaded half-way
+        is_there = False
+    if not is_there:
+        raise CannotStart(
+            f"--http-server {name} needs the package {name}, which is not installed;"
+            " install it with `pip install 'corvo-server[fast]'` or leave the setting alone"
+        )
+
+
 def await_orphans(run_dir: Path, patience_s: float) -> None:
     """Processes of a supervisor that was killed end by themselves, but after draining. Until then they hold their
     locks (`run/*.lock`), and ours would die at those locks until the node is given up."""
@@ -195,13 +214,21 @@ def _is_free(path: Path) -> bool:
         return True
 
 
-def claim_port(bind: str) -> str:
-    """The address with a concrete port, which can be bound. The gateway binds it a moment later."""
+def claim_port(bind: str, gateways: int) -> list[socket.socket]:
+    """A socket for each gateway, held until the node stops: who connects while one does not run waits for it."""
     host, port = split_address(bind)
     try:
-        return f"{bind.rpartition(':')[0]}:{listen_once(host, port)}"
+        if gateways == 1:
+            return [open_listener(host, port)]
+        port = listen_once(host, port)  # sockets that can be shared would join those of another server
+        return [open_listener(host, port, is_shared=True) for _ in range(gateways)]
     except OSError as error:
         raise CannotStart(f"cannot listen on {bind}: {_reason(error)}; choose another --bind") from None
+
+
+def _bound(bind: str, listener: socket.socket) -> str:
+    """The address as it was given, with the port that became of it."""
+    return f"{bind.rpartition(':')[0]}:{listener.getsockname()[1]}"
 
 
 def check_raft_ports(raft_bind: str, shards: int) -> None:

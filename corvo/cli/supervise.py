@@ -8,6 +8,8 @@ ours, and why:
   starts it anew in the turn that the signal wakes, and an idle node never wakes at all.
 - Processes inherit our standard output instead of a pipe that we would have to drain: nothing stands between a process
   and the log, lines arrive whole and in order, and a slow reader of the log stalls nobody but who writes.
+- A gateway's standard input is the socket at which it listens, opened before any of them starts and held here. What
+  waits there for one that is killed waits for its successor, and nobody is refused meanwhile.
 - A process that cannot be kept alive ends the node. supervisord would leave it FATAL and carry on looking healthy.
 - No servers are opened, so no orders can be given but by signals.
 """
@@ -15,7 +17,9 @@ ours, and why:
 import os
 import select
 import signal
+import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
+from corvo.cli.programs import GATEWAYS
 from corvo.cli.signals import stop_signals
 
 RESTART_S_FIRST = 0.1  # pause before the second restart in a row; the first comes at once
@@ -36,9 +41,9 @@ TURN_MARGIN_S = 0.002  # supervisord compares with `>`: waking exactly at a dead
 log: Any = structlog.get_logger()
 
 
-def supervise(config_file: Path) -> str | None:
+def supervise(config_file: Path, listeners: Sequence[socket.socket]) -> str | None:
     """Run the programs of the file until a signal ends the node. Why the node failed, or None after an ordered stop."""
-    options = NodeOptions()
+    options = NodeOptions(listeners)
     options.realize(["--configuration", str(config_file)])
     options.first, options.test = True, False
     node = Node(options)
@@ -68,6 +73,13 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
             pause = restart_pause_s(self.backoff)
             self.delay = time.time() + pause if pause else 0
 
+    def _prepare_child_fds(self) -> None:
+        """In the new process, before its program: every other descriptor is closed here."""
+        if self.group.config.name == GATEWAYS:
+            number = int(self.config.name.rpartition("-")[2])
+            self.pipes["child_stdin"] = self.config.options.listeners[number].fileno()
+        super()._prepare_child_fds()
+
     def _spawn_as_parent(self, pid: int) -> Any:
         result = super()._spawn_as_parent(pid)
         try:  # the child does the same: whoever comes first, a stop signal to the group finds the group there
@@ -96,6 +108,10 @@ class ChildConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has no typ
 
 
 class NodeOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no types
+    def __init__(self, listeners: Sequence[socket.socket] = ()) -> None:
+        super().__init__()
+        self.listeners = listeners
+
     def processes_from_section(self, parser: Any, section: str, group_name: str, klass: Any = None) -> Any:
         return super().processes_from_section(parser, section, group_name, ChildConfig)
 
@@ -165,6 +181,8 @@ class Node(Supervisor):  # type: ignore[misc]  # supervisor has no types
 
     def _end(self, why: str) -> None:
         log.info("draining", why=why)
+        for listener in self.options.listeners:  # each gateway closes its own: nobody shall wait for one that is gone
+            listener.close()
         self.options.mood = SupervisorStates.SHUTDOWN
 
     def _stop_in_order(self) -> None:

@@ -13,9 +13,9 @@ from gateway.links import Shards
 
 
 class Bulks:
-    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, node_id: str, draining: asyncio.Event) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, seat: str, draining: asyncio.Event) -> None:
         acting = Acting(shards)
-        self.running = Running(shards, read_db, asking, acting, node_id)
+        self.running = Running(shards, read_db, asking, acting, seat)
         self.progress = Progress(shards, draining)
         self._requests = Requests(shards, read_db, asking, acting, self.running)
         self._work: asyncio.Task[None] | None = None

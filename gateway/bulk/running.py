@@ -30,12 +30,12 @@ log = structlog.get_logger()
 
 
 class Running:
-    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, acting: Acting, node_id: str) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, acting: Acting, seat: str) -> None:
         self._shards = shards
         self._read_db = read_db
         self._asking = asking
         self._acting = acting
-        self._node_id = node_id
+        self._seat = seat
         self._gateway = asking.mint.claim_id()
         self._wake = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
@@ -83,9 +83,9 @@ class Running:
         """Asked first without an entry of the log: nearly always there is nothing."""
         waiting: list[Bulk] = await self._shards.ask(BULK_SHARD, ListBulks())
         now = self._asking.clock_ns()
-        if not any(is_free(bulk, self._node_id, self._gateway, now) for bulk in waiting):
+        if not any(is_free(bulk, self._seat, self._gateway, now) for bulk in waiting):
             return None
-        claim = ClaimBulk(self._node_id, self._gateway, self._asking.mint.claim_id(), BULK_LEASE_MS)
+        claim = ClaimBulk(self._seat, self._gateway, self._asking.mint.claim_id(), BULK_LEASE_MS)
         bulk: Bulk | None = await self._shards.ask(BULK_SHARD, claim)
         return bulk
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corvo.cli.programs import NUMBER, Program, Unwritable, programs, render
+from corvo.cli.programs import GATEWAYS, NUMBER, Program, Unwritable, programs, render
 from corvo.cli.supervise import NodeOptions
 from corvo.settings import Settings
 
@@ -25,27 +25,36 @@ def parsed(tmp_path: Path, text: str) -> dict[str, Any]:
 def test_a_node_is_a_mirror_its_shards_and_a_gateway() -> None:
     parts = programs(Settings(shards=3))
 
-    assert [(part.name, part.count) for part in parts] == [("mirror", 1), ("shards", 3), ("gateway", 1)]
+    assert [(part.name, part.count) for part in parts] == [("mirror", 1), ("shards", 3), ("gateways", 1)]
     assert parts[1].command == (sys.executable, "-m", "shards", "--run-dir", "run", "--shard", NUMBER)
 
 
 def test_the_gateway_stops_before_the_shards_and_they_before_the_mirror() -> None:
     priority = {part.name: part.priority for part in programs(Settings())}
 
-    assert priority["gateway"] > priority["shards"] > priority["mirror"]
+    assert priority["gateways"] > priority["shards"] > priority["mirror"]
 
 
 @pytest.mark.parametrize("shards", [1, 4])
 def test_every_shard_has_its_number(tmp_path: Path, shards: int) -> None:
     processes = parsed(tmp_path, render(programs(Settings(shards=shards)), str(tmp_path), 20))
 
-    assert list(processes) == ["mirror", *(f"shard-{number}" for number in range(shards)), "gateway"]
+    assert list(processes) == ["mirror", *(f"shard-{number}" for number in range(shards)), "gateway-0"]
     assert processes["shard-0"].command.endswith("-m shards --run-dir run --shard 0")
     assert all(process.directory == str(tmp_path) for process in processes.values())
 
 
+def test_every_gateway_has_its_number_and_all_stop_together(tmp_path: Path) -> None:
+    parts = programs(Settings(shards=1, gateways=3))
+    processes = parsed(tmp_path, render(parts, str(tmp_path), 20))
+
+    assert [name for name in processes if "gateway" in name] == ["gateway-0", "gateway-1", "gateway-2"]
+    assert processes["gateway-2"].command.endswith("-m gateway --run-dir run --gateway 2 --listener stdin")
+    assert [part.priority for part in parts if part.name == GATEWAYS] == [max(part.priority for part in parts)]
+
+
 def test_a_process_is_killed_only_after_the_drain_is_over(tmp_path: Path) -> None:
-    process = parsed(tmp_path, render(programs(Settings()), str(tmp_path), 7.5))["gateway"]
+    process = parsed(tmp_path, render(programs(Settings()), str(tmp_path), 7.5))["gateway-0"]
 
     assert process.stopwaitsecs == 13
     assert process.stopasgroup and process.killasgroup

@@ -5,6 +5,8 @@ import os
 import random
 import socket
 import stat
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from corvo.cli.server import (
     CannotStart,
     await_orphans,
     banner,
+    check_http_server,
     check_identity,
     check_raft_ports,
     check_secret,
@@ -100,10 +103,21 @@ def test_a_port_for_other_nodes_in_use_is_refused_with_its_shard() -> None:
 
 
 def test_port_0_becomes_a_port_that_is_free() -> None:
-    host, _, port = claim_port("127.0.0.1:0").rpartition(":")
+    (listener,) = claim_port("127.0.0.1:0", 1)
+    with listener:
+        assert listener.getsockname()[1] > 0
 
-    assert host == "127.0.0.1" and int(port) > 0
-    assert claim_port(":0").startswith(":")
+
+@pytest.mark.parametrize("gateways", [1, 3])
+@pytest.mark.parametrize("others", [1, 3])
+def test_a_port_is_ours_from_the_claim_on(gateways: int, others: int) -> None:
+    with ExitStack() as ours:
+        listeners = [ours.enter_context(listener) for listener in claim_port("127.0.0.1:0", gateways)]
+        (port,) = {listener.getsockname()[1] for listener in listeners}
+        with pytest.raises(CannotStart, match="already in use"):
+            claim_port(f"127.0.0.1:{port}", others)
+    for listener in claim_port(f"127.0.0.1:{port}", others):
+        listener.close()
 
 
 def test_a_port_in_use_is_refused() -> None:
@@ -111,12 +125,20 @@ def test_a_port_in_use_is_refused() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
         with pytest.raises(CannotStart, match=r"cannot listen on .*: address already in use; choose another --bind"):
-            claim_port(f"127.0.0.1:{other.getsockname()[1]}")
+            claim_port(f"127.0.0.1:{other.getsockname()[1]}", 1)
 
 
 def test_a_host_that_does_not_exist_is_refused() -> None:
     with pytest.raises(CannotStart, match="choose another --bind"):
-        claim_port("no.such.host.invalid:8080")
+        claim_port("no.such.host.invalid:8080", 1)
+
+
+def test_an_http_server_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_http_server("hypercorn")
+    monkeypatch.setitem(sys.modules, "granian", None)
+
+    with pytest.raises(CannotStart, match=r"granian needs the package granian.*pip install 'corvo-server\[fast\]'"):
+        check_http_server("granian")
 
 
 def test_the_sockets_are_for_their_owner_only(tmp_path: Path) -> None:

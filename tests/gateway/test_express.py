@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from corvo.limits import BODY_BYTES_MAX
 from gateway.express import recognise
-from tests.gateway.test_hypercorn import Heard, Served, Talk, a_server, chunked, enqueue, request
+from tests.gateway.served import Heard, Served, Talk, chunked, enqueue, request
+from tests.gateway.test_hypercorn import a_server
 
 JSON = "Content-Type: application/json"
 PLAIN = [

@@ -1,213 +1,50 @@
-"""The server in front, with the settings of `python -m gateway`, spoken to over raw sockets.
+"""Hypercorn in front of the gateway, spoken to over raw sockets.
 
 Where Hypercorn lets through what a stricter server would refuse, the test says so in its name and holds it to what
 makes it safe.
 """
 
-import asyncio
-import json
 import re
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, NamedTuple
 
 import h2.config
 import h2.connection
 import h2.events
 import pytest
-import uvloop
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gateway.http as edge
-from corvo.ops.operation import Operation, Query
-from corvo.settings import Settings
-from gateway.__main__ import _config
-from gateway.links import Pending
-from gateway.metrics import Metrics
-from tests.gateway.asgi import Draining, a_gateway
-from tests.gateway.fake_shards import FakeShards
+from gateway.servers import hypercorn
+from tests.gateway.served import (
+    INFO,
+    PATIENCE_S,
+    Served,
+    Talk,
+    a_fetch,
+    chunked,
+    descriptors,
+    enqueue,
+    request,
+    wait_until,
+)
 
 pytestmark = pytest.mark.system
-
-PATIENCE_S = 5.0
-
-
-class SlowShards(FakeShards):
-    """Answers queue `slow` only when it is released."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.released = asyncio.Event()
-        self.held = threading.Event()
-
-    async def ask_all(self, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
-        if "slow" in repr(calls):
-            self.held.set()
-            await self.released.wait()
-        return await super().ask_all(calls)
-
-    def park(self, shard: int, ask: Operation | Query, wait_ms: int) -> Pending:
-        pending = super().park(shard, ask, wait_ms)
-        if wait_ms:
-            self.held.set()
-        return pending
-
-
-class Served:
-    """The gateway over fake shards, behind Hypercorn, in a thread of its own."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.config: Config = _config(Settings(bind="127.0.0.1:0"))
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.port = listener.getsockname()[1]
-        self.config.bind = [f"fd://{listener.detach()}"]
-        for name, value in settings.items():
-            setattr(self.config, name, value)
-        self.reported: list[Any] = []
-        self._is_ready = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        assert self._is_ready.wait(PATIENCE_S)
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.loop.set_exception_handler(lambda loop, context: self.reported.append(context))
-        self.shards = SlowShards()
-        self.draining = Draining()
-        self.stop = asyncio.Event()
-        app = a_gateway(self.shards, self.draining, Metrics())
-        self.loop.call_soon(self._is_ready.set)
-        await serve(app, self.config, shutdown_trigger=self.stop.wait)  # type: ignore[arg-type]
-
-    def drain(self) -> None:
-        """As `gateway.__main__` does on SIGTERM."""
-        self.loop.call_soon_threadsafe(self.draining.set)
-        self.loop.call_soon_threadsafe(self.loop.call_later, 0.1, self.stop.set)
-
-    def release(self) -> None:
-        self.loop.call_soon_threadsafe(self.shards.released.set)
-
-    def end(self, patience_s: float = 2 * PATIENCE_S) -> None:
-        if self._thread.is_alive():
-            self.loop.call_soon_threadsafe(self.stop.set)
-        self._thread.join(patience_s)
-        assert not self._thread.is_alive(), "the server does not stop"
-
-
-class Heard(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.content)
-
-
-class Talk:
-    """One connection."""
-
-    def __init__(self, served: Served) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._heard = b""
-
-    def __enter__(self) -> "Talk":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def say(self, text: bytes) -> None:
-        self._socket.sendall(text)
-
-    def finish(self) -> None:
-        """Nothing more will be sent; answers are still read."""
-        self._socket.shutdown(socket.SHUT_WR)
-
-    def more(self) -> bytes:
-        """What comes next; empty when the other side has closed."""
-        try:
-            return self._socket.recv(65536)
-        except ConnectionError:
-            return b""
-
-    def hear(self) -> Heard:
-        while b"\r\n\r\n" not in self._heard:
-            self._take()
-        head, _, self._heard = self._heard.partition(b"\r\n\r\n")
-        first, *lines = head.decode().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        status = int(first.split()[1])
-        length = int(headers.get("content-length", 0))
-        while len(self._heard) < length:
-            self._take()
-        content, self._heard = self._heard[:length], self._heard[length:]
-        return Heard(status, headers, content)
-
-    def _take(self) -> None:
-        more = self.more()
-        assert more, f"closed after {self._heard!r}"
-        self._heard += more
-
-    def ask(self, text: bytes) -> Heard:
-        self.say(text)
-        return self.hear()
-
-    def is_closed(self) -> bool:
-        """Whether the other side closes, within patience, and says nothing before."""
-        try:
-            return self._heard + self.more() == b""
-        except TimeoutError:
-            return False
-
-    def is_usable(self) -> bool:
-        return self.ask(enqueue()).status == 201
-
-
-def request(method: str, path: str, *lines: str, body: bytes = b"", host: str = "Host: corvo") -> bytes:
-    head = "\r\n".join([f"{method} {path} HTTP/1.1", *([host] if host else []), *lines])
-    return head.encode("latin-1") + b"\r\n\r\n" + body
-
-
-def enqueue(body: bytes = b'{"queue": "mail"}', *lines: str, length: Any = None) -> bytes:
-    length = len(body) if length is None else length
-    return request(
-        "POST", "/api/v1/enqueue", "Content-Type: application/json", f"Content-Length: {length}", *lines, body=body
-    )
-
-
-def chunked(body: bytes, *lines: str) -> bytes:
-    return request(
-        "POST", "/api/v1/enqueue", "Content-Type: application/json", "Transfer-Encoding: chunked", *lines, body=body
-    )
-
-
-INFO = request("GET", "/api/v1/info")
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    server = Served()
+    server = Served(hypercorn.serve)
     yield server
     server.end()
     assert server.reported == []
 
 
 @contextmanager
-def a_server(**settings: Any) -> Iterator[Served]:
-    server = Served(**settings)
+def a_server(graceful_s: float = 20.0) -> Iterator[Served]:
+    server = Served(hypercorn.serve, graceful_s)
     try:
         yield server
     finally:
@@ -537,12 +374,15 @@ def test_a_web_socket_is_refused(served: Served) -> None:
 # Slow clients
 
 
-def test_headers_that_dribble_are_cut_off_at_the_idle_time_of_a_connection() -> None:
+def test_headers_that_dribble_are_cut_off_at_the_idle_time_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """S01 asks for 5 s. Hypercorn has one limit for the time between requests and for a head, and ours is 30 s."""
-    assert _config(Settings(bind="127.0.0.1:0")).keep_alive_timeout == 30.0
+    usual = hypercorn.config(20.0)
+    assert usual.keep_alive_timeout == 30.0
+    usual.keep_alive_timeout = 0.4
+    monkeypatch.setattr(hypercorn, "config", lambda graceful_s: usual)
     started = monotonic()
 
-    with a_server(keep_alive_timeout=0.4) as server, Talk(server) as talk:
+    with a_server() as server, Talk(server) as talk:
         talk._socket.settimeout(0.05)
         is_open = True
         for byte in INFO[:-1]:
@@ -622,11 +462,6 @@ def test_a_client_that_only_stops_sending_is_answered_and_closed(served: Served)
         assert talk.is_closed()
 
 
-def a_fetch(wait_s: int = 30) -> bytes:
-    body = b'{"queues": ["nothing"], "worker_id": "w", "timeout": %d}' % wait_s
-    return request("POST", "/api/v1/fetch", "Content-Type: application/json", f"Content-Length: {len(body)}", body=body)
-
-
 def test_a_worker_that_hangs_up_is_no_longer_waited_for(served: Served) -> None:
     with Talk(served) as talk:
         talk.say(a_fetch())
@@ -634,17 +469,6 @@ def test_a_worker_that_hangs_up_is_no_longer_waited_for(served: Served) -> None:
         sleep(0.1)
 
     wait_until(lambda: not served.shards.parked)
-
-
-def descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
-def wait_until(is_so: Any) -> None:
-    end = monotonic() + PATIENCE_S
-    while not is_so():
-        assert monotonic() < end, "waited in vain"
-        sleep(0.005)
 
 
 # Anything at all
@@ -705,7 +529,7 @@ def test_a_stop_finishes_what_is_under_way_and_ends_what_waits() -> None:
 
 def test_a_stop_does_not_wait_longer_than_it_may() -> None:
     started = monotonic()
-    with a_server(graceful_timeout=0.3) as server, Talk(server) as slow:
+    with a_server(graceful_s=0.3) as server, Talk(server) as slow:
         slow.say(enqueue(b'{"queue": "slow"}'))
         assert server.shards.held.wait(PATIENCE_S)
         server.drain()

@@ -14,7 +14,7 @@ import pytest
 
 from corvo.node import RUN, write_settings
 from corvo.settings import Settings
-from gateway.__main__ import _config
+from gateway.servers import hypercorn
 from tests.gateway.fake_peer import short_dir
 
 pytestmark = pytest.mark.system
@@ -83,16 +83,8 @@ def test_it_lives_without_its_shards_and_stops_in_time(process: Process) -> None
     assert "Traceback" not in lines
 
 
-@pytest.mark.parametrize(
-    ("bind", "bound"),
-    [(":8080", "0.0.0.0:8080"), ("127.0.0.1:1", "127.0.0.1:1"), ("[::1]:8080", "[::1]:8080")],
-)
-def test_the_server_is_bound_where_it_is_told(bind: str, bound: str) -> None:
-    assert _config(Settings(bind=bind)).bind == [bound]
-
-
 def test_the_server_is_set_up_to_say_nothing_of_itself_and_to_keep_workers() -> None:
-    config = _config(Settings(shutdown_timeout=7))
+    config = hypercorn.config(7.0)
 
     assert (config.include_server_header, config.accesslog, config.errorlog) == (False, None, None)
     assert config.graceful_timeout == 7

@@ -178,7 +178,18 @@ def test_the_time_of_a_request_falls_into_a_bucket() -> None:
     buckets = [value for _, value in samples["corvo_http_request_duration_seconds_bucket"]]
     assert buckets == sorted(buckets)
     assert buckets[-1] == 4
-    assert samples["corvo_http_request_duration_seconds_count"] == [({"method": "POST", "route": "/enqueue"}, 4.0)]
+    assert samples["corvo_http_request_duration_seconds_count"] == [
+        ({"gateway": "0", "method": "POST", "route": "/enqueue"}, 4.0)
+    ]
+
+
+def test_every_count_says_of_which_gateway_it_is() -> None:
+    metrics = Metrics(3)
+    metrics.observe("POST", "/enqueue", 201, 0.0)
+    samples = samples_of(metrics.render([a_status(0)], [], None))
+
+    for name, found in samples.items():
+        assert all(labels.get("gateway") == ("3" if "_http_" in name else None) for labels, _ in found), name
 
 
 def test_requests_under_way_are_shown() -> None:
@@ -192,7 +203,7 @@ def test_requests_under_way_are_shown() -> None:
     with House(pages=page) as house:
         house.ask(a_scope("GET", "/metrics"))
 
-        assert seen == [[({}, 1.0)]]
+        assert seen == [[({"gateway": "0"}, 1.0)]]
         assert house.metrics.in_flight == 0
 
 

@@ -17,7 +17,8 @@ from websockets.protocol import CLIENT, Protocol
 
 from corvo.limits import BODY_BYTES_MAX
 from gateway.websocket import FrameLane, Framer, framed, unmasked
-from tests.gateway.test_hypercorn import Served, a_server
+from tests.gateway.served import Served
+from tests.gateway.test_hypercorn import a_server
 
 
 def sent(

@@ -82,7 +82,7 @@ def listening(url: str, query: str = "", last_event_id: str = "") -> Iterator[Li
 
 def requests_under_way(node: Node) -> int:
     text = httpx.get(f"{node.url}/metrics", timeout=10.0).text
-    (line,) = (line for line in text.splitlines() if line.startswith("corvo_http_requests_in_flight "))
+    (line,) = (line for line in text.splitlines() if line.startswith("corvo_http_requests_in_flight{"))
     return int(float(line.split()[-1]))
 
 
@@ -127,7 +127,7 @@ def test_killed_shards_and_gateways_cost_no_event(node: Node) -> None:
         node.kill("shard-0")
         jobs += [enqueue(node, f"ev.kill.{number}") for number in range(8)]
         listener.wait_for(16)
-        node.kill("gateway")
+        node.kill("gateway-0")
         wait_until(lambda: listener.is_ended or listener.failure is not None, "the end of the stream", 30.0)
     heard += listener.heard
     node.await_healthy(30.0)

@@ -1,6 +1,7 @@
 """ClaimBulk: a gateway takes a bulk operation upon itself: one that nobody has, or whose gateway has fallen silent.
 
-A gateway that was started again takes up at once what its former self had: there is one gateway on a node at a time.
+A gateway that was started again takes up at once what its former self had: each has a seat of its own, and
+no other process sits there.
 """
 
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from corvo.state.tables import Tables
 
 
 class ClaimBulk(Operation, tag=61):
-    node_id: str
+    node_id: str  # the gateway's seat: its node, and its number there
     gateway: RequestId  # this process: another one after a restart
     claim: RequestId
     lease_ms: SpanMs

@@ -1,0 +1,36 @@
+"""Hypercorn: in pure Python, the default."""
+
+import asyncio
+import socket
+from typing import Any
+
+import hypercorn.asyncio
+from hypercorn.config import Config
+
+from corvo.limits import BODY_BYTES_MAX
+from corvo.node import BACKLOG
+from gateway import connection
+
+
+async def serve(app: Any, listener: socket.socket, graceful_s: float, stop: asyncio.Event) -> None:
+    chosen = config(graceful_s)
+    chosen.bind = [f"fd://{listener.detach()}"]
+    await hypercorn.asyncio.serve(app, chosen, shutdown_trigger=stop.wait)
+
+
+def config(graceful_s: float) -> Config:
+    config = Config()
+    config.accesslog = None
+    config.errorlog = None
+    config.include_server_header = False
+    config.graceful_timeout = graceful_s
+    config.keep_alive_timeout = 30.0  # between requests, also for the head of one; a long poll is not idle
+    config.keep_alive_max_requests = 1_000_000_000  # the default closes a busy worker's connection every 1000 requests
+    config.h11_max_incomplete_size = 32 * 1024
+    config.backlog = BACKLOG
+    config.websocket_max_message_size = BODY_BYTES_MAX  # a larger frame closes the stream with 1009
+    config.websocket_ping_interval = None  # the lane of the stream does it: `gateway/websocket.py`
+    return config
+
+
+connection.install()
