@@ -12,7 +12,7 @@ import typer
 
 from corvo import __version__
 from corvo.addresses import PORT_MAX
-from corvo.cli import batch, bulk, cluster, events, job, lists, node, queue, schedules, why
+from corvo.cli import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, why
 from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, StateName, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
@@ -246,6 +246,7 @@ for action in job.SHORT:  # also without `job`, as people of the original type t
     app.command()(action)
 app.command()(why.why)
 app.command()(events.events)
+app.command()(bench.bench)
 for _command in (queue.pause, queue.resume, queue.drain, queue.clear):  # as people type them in a hurry
     app.command()(_command)
 

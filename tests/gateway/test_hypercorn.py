@@ -15,6 +15,7 @@ import h2.events
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from websockets.sync.client import connect
 
 import gateway.http as edge
 from gateway.servers import hypercorn
@@ -539,7 +540,11 @@ def test_a_stop_does_not_wait_longer_than_it_may() -> None:
 
 
 def test_a_stop_with_nothing_under_way_is_quick() -> None:
+    """Also after a stream: the task that pings it would go on sleeping."""
     with a_server() as server, Talk(server) as idle:
+        with connect(f"ws://127.0.0.1:{server.port}/api/v1/stream") as stream:
+            stream.send('{"id": 1}')
+            assert stream.recv(timeout=PATIENCE_S)
         assert idle.is_usable()
         started = monotonic()
         server.drain()

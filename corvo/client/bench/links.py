@@ -1,0 +1,42 @@
+"""One connection to a server, whichever protocol it speaks: turns out, outcomes in."""
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+ANSWER_S_MAX = 30.0  # beyond the time that a fetch may wait; then the connection counts as lost
+CONNECT_S_MAX = 10.0
+
+
+class Lost(Exception):
+    """The connection broke, or no answer came. Says why."""
+
+
+class Claimed(msgspec.Struct):
+    job_id: str
+    lease_token: int
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Turn(NamedTuple):
+    """Enqueue so many, ack these, then fetch so many."""
+
+    queues: tuple[str, ...]
+    new_jobs: tuple[bytes, ...] = ()  # each as JSON, ready to be sent
+    acks: list[Claimed] = []
+    fetch: int = 0
+    wait_ms: int = 0
+
+
+class Outcome(NamedTuple):
+    enqueued: int = 0
+    acked: int = 0
+    jobs: list[Claimed] = []
+    refusals: list[str] = []  # codes, one for each job or request that was refused
+    retry_after_s: float = 0.0
+
+
+class Link(Protocol):
+    async def turn(self, turn: Turn) -> Outcome: ...
+
+    async def close(self) -> None: ...
