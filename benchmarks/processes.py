@@ -40,9 +40,17 @@ class Reading(NamedTuple):
 class Program:
     """A child process, its log in a file, and everything that it started."""
 
-    def __init__(self, command: list[str], log: Path, cwd: Path = ROOT, pass_fds: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        log: Path,
+        cwd: Path = ROOT,
+        pass_fds: tuple[int, ...] = (),
+        environ: dict[str, str] | None = None,  # None: ours, and our modules can be imported
+    ) -> None:
         self.log = log
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        if environ is None:
+            environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with log.open("ab") as file:
             self._process = subprocess.Popen(
                 command, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, stdout=file, stderr=file, pass_fds=pass_fds

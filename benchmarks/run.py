@@ -24,6 +24,7 @@ from benchmarks.load import LoadFailed
 from benchmarks.machine import cpu_ticks, durability, machine, noise
 from benchmarks.processes import ROOT, NotReady
 from benchmarks.prototype import find
+from benchmarks.rivals.rival import Tools
 from benchmarks.scenario import Scenario, Setup
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.table import Run, table
@@ -51,6 +52,7 @@ def main() -> int:
     prototype = find(path)
     if prototype is None:
         console.print(f"prototype: not found at {path}; ratios to it are skipped (--prototype PATH)")
+    pythons = [each.absolute() for each in options.rivals_python or [Path(sys.executable)]]
     chosen = [each for each in SCENARIOS if (each.name in options.only if options.only else not each.is_long)]
     results: list[Result] = []
     failures: dict[str, str] = {}
@@ -60,7 +62,17 @@ def main() -> int:
         for scenario in chosen:
             folder = Path(tempfile.mkdtemp(prefix=f"corvo-bench-{scenario.name}-"))
             setup = Setup(
-                folder, watch, options.rounds, options.round_seconds, options.quick, options.backlog, prototype, flags
+                folder,
+                watch,
+                options.rounds,
+                options.round_seconds,
+                options.quick,
+                options.backlog,
+                prototype,
+                flags,
+                Tools(tuple(pythons), options.rivals_node_modules.absolute()),
+                options.rivals_durable,
+                options.huge,
             )
             try:
                 results.append(_run(scenario, setup))
@@ -108,6 +120,22 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=_positive(int), help=f"of each comparison (default {ROUNDS})")
     parser.add_argument("--round-seconds", type=_positive(float), help=f"of load in a round (default {ROUND_S:g})")
     parser.add_argument("--backlog", type=_positive(int), help=f"jobs in the long queue (default {BACKLOG:,})")
+    parser.add_argument("--huge", action="store_true", help="slope: go on to five million jobs")
+    parser.add_argument(
+        "--rivals-python",
+        type=Path,
+        action="append",
+        metavar="PATH",
+        help="Python that has libraries of other job servers; may be given several times  [default: this one]",
+    )
+    parser.add_argument(
+        "--rivals-node-modules",
+        type=Path,
+        default=ROOT / "node_modules",
+        metavar="PATH",
+        help="node_modules with bullmq and pg-boss",
+    )
+    parser.add_argument("--rivals-durable", action="store_true", help="have them sync each job, where they can")
     parser.add_argument(
         "--set",
         type=_setting,

@@ -1,5 +1,6 @@
 """What a scenario is, and what it is given."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -7,6 +8,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from benchmarks.figures import Findings
+from benchmarks.processes import ROOT
+from benchmarks.rivals.rival import Tools
 
 # The prototype's payload, so that both sides carry the same bytes.
 PAYLOAD = {"to": "user@example.com", "template": "welcome", "body": "y" * 50}
@@ -29,6 +32,9 @@ class Setup(msgspec.Struct, frozen=True):
     backlog: int
     prototype: Path | None  # None: not there
     flags: tuple[str, ...] = ()  # of `corvo server`
+    rivals: Tools = Tools((Path(sys.executable),), ROOT / "node_modules")
+    rivals_durable: bool = False  # as durable as they can be, instead of as they come
+    is_huge: bool = False  # go to the largest size that a scenario knows
 
 
 class Scenario(NamedTuple):

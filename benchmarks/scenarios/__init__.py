@@ -11,6 +11,7 @@ from benchmarks.scenarios import (
     latency,
     lists,
     overload,
+    rivals,
     stream,
     timers,
 )
@@ -28,4 +29,5 @@ SCENARIOS = (
     calm.SCENARIO,
     overload.SCENARIO,
     lists.SCENARIO,
+    rivals.SCENARIO,
 )

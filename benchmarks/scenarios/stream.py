@@ -24,6 +24,7 @@ from benchmarks.scenario import NO_PROTOTYPE, PAYLOAD, Scenario, Setup
 
 SHAPES = {"50 jobs a frame": (8, 50, 2, 0.5), "10 jobs a frame": (8, 10, 2, 0.5), "1 job a frame": (8, 1, 8, 0.6)}
 APART_S = 30.0
+OPERATIONS_A_JOB = 3
 
 _to_json = msgspec.json.Encoder().encode
 _from_json = msgspec.json.Decoder().decode
@@ -41,10 +42,10 @@ def run(setup: Setup) -> Findings:
         advance = setup.watch.stage("whole lives over the stream", setup.rounds * len(SHAPES))
         for _ in range(setup.rounds):
             for shape in SHAPES:
-                ours[shape].append(_apart(node.address, shape, setup.round_s))
+                ours[shape].append(apart(node.address, shape, setup.round_s))
                 node.await_settled(5.0)
                 if prototype is not None:
-                    theirs[shape].append(_apart(prototype.address, shape, setup.round_s))
+                    theirs[shape].append(apart(prototype.address, shape, setup.round_s))
                 advance(1)
     figures = []
     for shape, (*_, least) in SHAPES.items():
@@ -56,7 +57,7 @@ def run(setup: Setup) -> Findings:
     return Findings(figures, {}, [] if prototype is not None else [NO_PROTOTYPE])
 
 
-def _apart(address: Address, shape: str, seconds: float) -> float:
+def apart(address: Address, shape: str, seconds: float) -> float:
     """In a process of its own: the driver must not share an interpreter with the progress bar."""
     command = python("-m", "benchmarks.scenarios.stream", json.dumps([*address, *SHAPES[shape][:3], seconds]))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + APART_S, check=False)

@@ -1,0 +1,71 @@
+"""The rivals: what each needs, how a worker of it is started, and what one must know to judge its figures."""
+
+from benchmarks.rivals.rival import Rival
+from benchmarks.rivals.servers import Beanstalkd, Postgres, Redis
+
+CELERY_ALONE = ("--without-gossip", "--without-mingle")  # talk between workers, and there is one
+
+RIVALS = (
+    Rival(
+        name="Celery",
+        package="celery",
+        module="with_celery",
+        server=Redis,
+        worker=("-m", "celery", "-A", "with_celery", "worker", "-c", "1", "-l", "error", *CELERY_ALONE),
+        setting="one worker, prefork, 1 process",
+    ),
+    Rival(
+        name="RQ",
+        package="rq",
+        module="with_rq",
+        server=Redis,
+        worker=("-m", "rq.cli", "worker", "rivals", "--quiet", "--url", "{url}"),
+        setting="one worker, a fork for each job",
+    ),
+    Rival(
+        name="Dramatiq",
+        package="dramatiq",
+        module="with_dramatiq",
+        server=Redis,
+        worker=("-m", "dramatiq", "with_dramatiq", "--processes", "1", "--threads", "8"),
+        setting="one worker process, 8 threads",
+    ),
+    Rival(
+        name="Huey",
+        package="huey",
+        module="with_huey",
+        server=Redis,
+        worker=("-m", "huey.bin.huey_consumer", "with_huey.huey", "-w", "1", "-q", "-n"),
+        setting="one worker process, 1 thread",
+    ),
+    Rival(
+        name="arq",
+        package="arq",
+        module="with_arq",
+        server=Redis,
+        worker=("-m", "arq", "with_arq.Worker"),
+        setting="one worker process, 10 jobs at a time",
+    ),
+    Rival(
+        name="BullMQ",
+        package="bullmq",
+        module="with_bullmq.mjs",
+        server=Redis,
+        setting="one worker process, 10 jobs at a time",
+    ),
+    Rival(
+        name="pg-boss",
+        package="pg-boss",
+        module="with_pgboss.mjs",
+        server=Postgres,
+        setting="one worker process, polls every half second, 100 jobs a poll",
+    ),
+    Rival(
+        name="beanstalkd",
+        package="greenstalk",
+        module="with_beanstalkd",
+        server=Beanstalkd,
+        worker=("{programs}/with_beanstalkd.py",),
+        setting="one worker process, job by job",
+    ),
+)

@@ -1,0 +1,194 @@
+"""Ours, the prototype and other job servers, one after the other on one machine, with jobs of about a hundred bytes.
+
+Three figures each. Whole lives: a producer and a worker, a process each, go on at once for a while; jobs that arrived,
+by the second. Drain: a worker empties a queue that was filled before it started, from its first job to its last.
+Latency: a hundred jobs a second to a waiting worker, from the moment that a job is due to be sent to its first line.
+
+Of the others each is used as its documents show, job by job, with the durability that it comes with (`--rivals-durable`
+asks for as much as it has). Ours is shown in several shapes, because frames are what it is made for; fsync is on. It
+runs only when it is named. One that is not installed, or fails, is named in a note.
+"""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks.bench_tool import bench
+from benchmarks.figures import Figure, Findings, Goal, compared, value
+from benchmarks.load import LoadFailed, percentiles_ms
+from benchmarks.node import Node
+from benchmarks.processes import NotReady
+from benchmarks.prototype import Prototype
+from benchmarks.rivals.register import RIVALS
+from benchmarks.rivals.rival import Ring, Rival
+from benchmarks.rivals.servers import Missing
+from benchmarks.scenario import NO_PROTOTYPE, Advance, Scenario, Setup
+from benchmarks.scenarios.stream import OPERATIONS_A_JOB, apart
+
+LATENCY_RATE = 100
+LATENCY_JOBS, LATENCY_JOBS_QUICK = 500, 100
+DRAIN_JOBS_MIN, DRAIN_JOBS_MAX = 100, 100_000
+SETTLE_S = 5.0
+# Name → protocol, jobs a frame or request, connections.
+OURS = {
+    "Corvo, stream, 50 a frame": ("stream", 50, 8),
+    "Corvo, stream, 1 a frame": ("stream", 1, 8),
+    "Corvo, HTTP, 1 a request": ("http", 1, 8),
+}
+
+
+class Three(NamedTuple):
+    """One round."""
+
+    lives_per_s: float
+    drained_per_s: float
+    latency_p50_ms: float
+
+
+def run(setup: Setup) -> Findings:
+    rounds = 1 if setup.is_quick else min(setup.rounds, 3)
+    found: dict[str, list[Three]] = {}
+    notes: list[str] = []
+    advance = setup.watch.stage("ours and others", rounds * (len(OURS) + len(RIVALS)) * 3)
+    fresh = (setup.folder / f"ring-{number}" for number in count())
+    for name, shape in OURS.items():
+        with Node(next(fresh), *setup.flags) as node:
+            found[name] = [_ours(node, shape, setup, advance) for _ in range(rounds)]
+    prototype = _prototype(setup, rounds)
+    for rival in RIVALS:
+        try:
+            python, version = rival.find(setup.rivals)
+        except Missing as missing:
+            notes.append(f"{rival.name}: not measured, {missing} is missing")
+            continue
+        make_ring = partial(_ring, rival, python, setup, fresh)
+        try:
+            found[rival.name] = [_theirs(make_ring, setup, advance) for _ in range(rounds)]
+        except (LoadFailed, NotReady, subprocess.SubprocessError) as error:
+            notes.append(f"{rival.name} {version}: not measured, it failed: {error}")
+            continue
+        notes.append(f"{rival.name} {version}: {rival.says(setup.rivals_durable)}")
+    figures = [figure for name, threes in found.items() for figure in _figures(name, threes)]
+    if prototype:
+        figures.append(value("Prototype, stream, 50 a frame: whole lives", prototype, "jobs/s"))
+    else:
+        notes.append(NO_PROTOTYPE)
+    return Findings([*figures, *_ahead(found)], {}, notes)
+
+
+def _ring(rival: Rival, python: Path, setup: Setup, fresh: Iterator[Path]) -> Ring:
+    return Ring(rival, python, setup.rivals.node_modules, next(fresh), setup.rivals_durable)
+
+
+def _ours(node: Node, shape: tuple[str, int, int], setup: Setup, advance: Advance) -> Three:
+    protocol, batch, connections = shape
+    common = ("--protocol", protocol, "--connections", str(connections))
+    load = (*common, "--batch", str(batch))
+    lives = bench(node.address, setup.round_s, *load, "--seconds", str(setup.round_s)).rates_per_s["jobs: whole lives"]
+    advance(1)
+    node.await_settled(SETTLE_S)
+    jobs = _drain_jobs(lives, setup.round_s)
+    drained = bench(node.address, 0, *load, "--mode", "burst", "--jobs", str(jobs)).rates_per_s["jobs: drain"]
+    advance(1)
+    node.await_settled(SETTLE_S)
+    paced = ("--mode", "latency", "--rate", str(LATENCY_RATE), "--jobs", str(_latency_jobs(setup)))
+    latency = bench(node.address, 0, *common, *paced, "--queues", "1").latency_ms
+    advance(1)
+    node.await_settled(SETTLE_S)
+    return Three(lives, drained, latency.p50 if latency else 0.0)
+
+
+def _prototype(setup: Setup, rounds: int) -> list[float]:
+    if setup.prototype is None:
+        return []
+    with ExitStack() as running:
+        prototype = Prototype(setup.prototype, setup.folder)
+        running.callback(prototype.stop)
+        return [apart(prototype.address, "50 jobs a frame", setup.round_s) / OPERATIONS_A_JOB for _ in range(rounds)]
+
+
+def _theirs(rings: Callable[[], Ring], setup: Setup, advance: Advance) -> Three:
+    with rings() as ring:
+        lives = _lives(ring, setup.round_s)
+        advance(1)
+    with rings() as ring:
+        drained = _drained(ring, _drain_jobs(lives, setup.round_s))
+        advance(1)
+    with rings() as ring:
+        latency = _latency(ring, _latency_jobs(setup))
+        advance(1)
+    return Three(lives, drained, latency)
+
+
+def _lives(ring: Ring, seconds: float) -> float:
+    worker = ring.work()
+    ring.produce(0, 0, count=1)
+    ring.await_arrival(0, 1, worker)  # it works
+    sent = ring.produce(1, seconds, seconds=seconds)
+    board = ring.board
+    began = board.sent_at(1)
+    arrived = sum(0 < board.arrived_at(number) <= began + seconds for number in range(1, 1 + sent))
+    return arrived / seconds
+
+
+def _drained(ring: Ring, jobs: int) -> float:
+    ring.produce(0, 0, count=jobs)
+    worker = ring.work()
+    ring.await_arrival(0, jobs, worker)
+    moments = [ring.board.arrived_at(number) for number in range(jobs)]
+    return (jobs - 1) / max(max(moments) - min(moments), 1e-6)
+
+
+def _latency(ring: Ring, jobs: int) -> float:
+    worker = ring.work()
+    ring.produce(0, 0, count=1)
+    ring.await_arrival(0, 1, worker)
+    ring.produce(1, jobs / LATENCY_RATE, count=jobs, rate=LATENCY_RATE)
+    ring.await_arrival(1, jobs, worker)
+    board = ring.board
+    p50, _, _ = percentiles_ms(board.arrived_at(number) - board.sent_at(number) for number in range(1, 1 + jobs))
+    return p50
+
+
+def _drain_jobs(lives_per_s: float, seconds: float) -> int:
+    """About as many as it can do in the time of a round."""
+    return int(min(max(lives_per_s * seconds, DRAIN_JOBS_MIN), DRAIN_JOBS_MAX))
+
+
+def _latency_jobs(setup: Setup) -> int:
+    return LATENCY_JOBS_QUICK if setup.is_quick else LATENCY_JOBS
+
+
+def _figures(name: str, threes: list[Three]) -> list[Figure]:
+    return [
+        value(f"{name}: whole lives", [each.lives_per_s for each in threes], "jobs/s"),
+        value(f"{name}: drain", [each.drained_per_s for each in threes], "jobs/s"),
+        value(f"{name}: latency p50 at {LATENCY_RATE} jobs/s", [each.latency_p50_ms for each in threes], "ms"),
+    ]
+
+
+def _ahead(found: dict[str, list[Three]]) -> list[Figure]:
+    """Our fastest shape beside their fastest."""
+    theirs = {name: threes for name, threes in found.items() if name not in OURS}
+    if not theirs:
+        return []
+    figures = []
+    for label, field in (("whole lives", "lives_per_s"), ("drain", "drained_per_s")):
+        ours = max((found[name] for name in OURS), key=lambda threes: _middle(threes, field))
+        name, best = max(theirs.items(), key=lambda item: _middle(item[1], field))
+        rates = [[getattr(each, field) for each in threes] for threes in (ours, best)]
+        goal = Goal("ahead of all others", least=1.0)
+        figures.append(compared(f"{label}, our fastest", rates[0], "jobs/s", rates[1], name, goal))
+    return figures
+
+
+def _middle(threes: list[Three], field: str) -> float:
+    return median(getattr(each, field) for each in threes)
+
+
+SCENARIO = Scenario("rivals", "ours, the prototype and other job servers", run, is_long=True)
