@@ -30,7 +30,7 @@ from benchmarks.scenarios import SCENARIOS
 from benchmarks.table import Run, table
 from corvo.settings import BadSettings, load
 
-LATEST = ROOT / "benchmarks" / "results" / "latest.json"
+RESULTS = ROOT / "benchmarks" / "results"
 PROTOTYPE = Path("../shared/prototype")
 ROUNDS, ROUNDS_QUICK = 5, 2
 ROUND_S, ROUND_S_QUICK = 3.0, 1.0
@@ -116,7 +116,10 @@ def _options() -> argparse.Namespace:
         + "; those that take long run only when they are named",
     )  # fmt: skip
     parser.add_argument("--prototype", type=Path, default=PROTOTYPE, help="relative to the repository's root")
-    parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE", help="where all numbers go")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="where all numbers go  [default: benchmarks/results/latest.json, or a"
+        " file with the name of the scenarios]",
+    )  # fmt: skip
     parser.add_argument("--rounds", type=_positive(int), help=f"of each comparison (default {ROUNDS})")
     parser.add_argument("--round-seconds", type=_positive(float), help=f"of load in a round (default {ROUND_S:g})")
     parser.add_argument("--backlog", type=_positive(int), help=f"jobs in the long queue (default {BACKLOG:,})")
@@ -145,6 +148,7 @@ def _options() -> argparse.Namespace:
         help="setting of the server, such as shards=1 or fsync=off; may be given several times",
     )
     options = parser.parse_args()
+    options.json = options.json or RESULTS / f"{'-'.join(options.only or ['latest'])}.json"
     options.rounds = options.rounds or (ROUNDS_QUICK if options.quick else ROUNDS)
     options.round_seconds = options.round_seconds or (ROUND_S_QUICK if options.quick else ROUND_S)
     options.backlog = options.backlog or (BACKLOG_QUICK if options.quick else BACKLOG)

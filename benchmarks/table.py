@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def rows(run: Run) -> list[Row]:
-    found = [_row(result.scenario, figure) for result in run.results for figure in result.figures]
+    found = [row(result.scenario, figure) for result in run.results for figure in result.figures]
     found += [Row(scenario, "failed to run", "", "", "", "no figure") for scenario in run.failures]
     return found
 
@@ -45,19 +45,19 @@ def table(run: Run) -> Table:
     for name in COLUMNS:
         shown.add_column(name, justify="right" if name == "measured" else "left")
     last = ""
-    for row in rows(run):
-        if last and row.scenario != last:
+    for each in rows(run):
+        if last and each.scenario != last:
             shown.add_section()
-        style = {"met": "green", "not met": "yellow", "no figure": "red"}.get(row.verdict, "")
-        verdict = f"[{style}]{row.verdict}[/{style}]" if style else row.verdict
-        shown.add_row(row.scenario if row.scenario != last else "", *row[1:5], verdict)
-        last = row.scenario
+        style = {"met": "green", "not met": "yellow", "no figure": "red"}.get(each.verdict, "")
+        verdict = f"[{style}]{each.verdict}[/{style}]" if style else each.verdict
+        shown.add_row(each.scenario if each.scenario != last else "", *each[1:5], verdict)
+        last = each.scenario
     return shown
 
 
 def markdown(run: Run) -> str:
     lines = [f"{heading(run)}.", "", _line(COLUMNS), _line(["---"] * len(COLUMNS))]
-    lines += [_line(row) for row in rows(run)]
+    lines += [_line(each) for each in rows(run)]
     return "\n".join([*lines, "", *(f"- {line}" for line in caption(run))])
 
 
@@ -82,7 +82,7 @@ def caption(run: Run) -> list[str]:
     return [*lines, *notes]
 
 
-def _row(scenario: str, figure: Figure) -> Row:
+def row(scenario: str, figure: Figure) -> Row:
     measured = f"{number(figure.value)} {figure.unit}"
     ratio = ""
     if figure.ratio is not None:

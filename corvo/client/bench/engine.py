@@ -114,8 +114,9 @@ class Engine:
 
         async def work(line: _Line) -> None:
             acks: list[Claimed] = []
+            queues = self._share(line.number)
             while not is_over.is_set():
-                outcome = await line.turn(Turn(self._queues, (), acks, 1, WAIT_MS))
+                outcome = await line.turn(Turn(queues, (), acks, 1, WAIT_MS))
                 now = perf_counter()
                 acks = [] if outcome is None else outcome.jobs
                 for job in acks:
@@ -125,7 +126,7 @@ class Engine:
                         landed.set()
                         self._tally.latencies_s.append(now - (started + number / rate))
             if acks:
-                await line.turn(Turn(self._queues, (), acks))
+                await line.turn(Turn(queues, (), acks))
 
         async with AsyncExitStack() as open_lines:
             lines = [await self._line(open_lines, number) for number in range(2 * self._plan.connections)]
@@ -196,6 +197,11 @@ class Engine:
 
     def lost(self, why: str) -> None:
         self._tally.errors[why.partition(":")[0].upper().replace(" ", "_")] += 1
+
+    def _share(self, number: int) -> tuple[str, ...]:
+        """What one worker waits for: all of them have one, and all queues have a worker."""
+        workers = self._plan.connections
+        return self._queues[number % workers :: workers] or (self._queues[number % len(self._queues)],)
 
     def queues_of(self, number: int) -> tuple[str, ...]:
         """All of them, its own first."""

@@ -1,0 +1,55 @@
+"""How long a job waits for its worker while the server does half of what it can, and on a light load beside it.
+
+The most is measured first, job by job over the stream, in the shape in which the latency is then taken: one job a
+frame, eight queues, a worker for each. A job is timed from the moment when it was due to be sent. It runs only when it
+is named.
+"""
+
+from benchmarks.bench_tool import bench
+from benchmarks.figures import Findings, Goal, value
+from benchmarks.node import Node
+from benchmarks.scenario import Scenario, Setup
+from corvo.client.bench.tally import Percentiles
+
+LIGHT_PER_S = 100
+CONNECTIONS = 8
+SETTLE_S = 5.0
+
+
+def run(setup: Setup) -> Findings:
+    most: list[float] = []
+    light: list[Percentiles] = []
+    half: list[Percentiles] = []
+    advance = setup.watch.stage("the most, half of it, and a light load", setup.rounds * 3)
+    seconds = setup.round_s
+    with Node(setup.folder / "node", *setup.flags) as node:
+        common = ("--connections", str(CONNECTIONS))
+
+        def latency(rate: float) -> Percentiles:
+            flags = ("--mode", "latency", "--rate", f"{rate:.1f}", "--seconds", str(seconds))
+            found = bench(node.address, seconds, *common, *flags).latency_ms
+            node.await_settled(SETTLE_S)
+            advance(1)
+            assert found is not None, "jobs were sent"
+            return found
+
+        for _ in range(setup.rounds):
+            steady = bench(node.address, seconds, *common, "--batch", "1", "--seconds", str(seconds))
+            most.append(steady.rates_per_s["jobs: whole lives"])
+            node.await_settled(SETTLE_S)
+            advance(1)
+            light.append(latency(LIGHT_PER_S))
+            half.append(latency(most[-1] / 2))
+    return Findings(
+        [
+            value("the most, job by job", most, "jobs/s"),
+            value(f"{LIGHT_PER_S} jobs/s: p50", [each.p50 for each in light], "ms"),
+            value(f"{LIGHT_PER_S} jobs/s: p99", [each.p99 for each in light], "ms", Goal("< 10 ms", most=10.0)),
+            value("half of the most: p50", [each.p50 for each in half], "ms"),
+            value("half of the most: p99", [each.p99 for each in half], "ms", Goal("< 30 ms", most=30.0)),
+        ],
+        {"half of the most: longest, ms": max(each.max for each in half)},
+    )
+
+
+SCENARIO = Scenario("half_load", "latency at half of the most", run, is_long=True)
