@@ -69,12 +69,16 @@ class Connection(TCPServer):
             parcel = Parcel(head, data, self.reader)
             pen = Pen(self.writer.write, _server_headers(self.config).text())
             self._is_busy = True
+            may_go_on = False
             try:
                 await attend(parcel, Response(parcel, pen.send))
+                may_go_on = parcel.is_read and not parcel.must_close and not self.context.terminated.is_set()
             finally:
                 self._is_busy = False
                 self._active_at = self.loop.time()
-            if parcel.must_close or not parcel.is_read or self.context.terminated.is_set():
+                if parcel.ahead is not None and not may_go_on:
+                    parcel.ahead.cancel()
+            if not may_go_on:
                 return None
             if self.writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
                 try:
@@ -82,7 +86,16 @@ class Connection(TCPServer):
                 except ConnectionError:
                     return None
             data = parcel.left
+            if parcel.ahead is not None:
+                data += await self._next_behind(parcel.ahead)
         return data
+
+    async def _next_behind(self, reading: "asyncio.Task[bytes]") -> bytes:
+        """What a wait's watch over the connection reads; empty at its end."""
+        try:
+            return await reading
+        except (OSError, SSLError):
+            return b""
 
     async def _take_frames(self, take: Callable[[bytes], None], data: bytes) -> None:
         """Of an open stream: plain frames to whoever serves it, all others to the server."""

@@ -82,7 +82,7 @@ def recognise(data: bytes) -> Head | None:
 class Parcel(Request):
     """A request of the lane. Its head has been checked by being recognised."""
 
-    __slots__ = ("_reader", "is_read", "left")
+    __slots__ = ("_reader", "ahead", "is_read", "left")
 
     def __init__(self, head: Head, data: bytes, reader: asyncio.StreamReader) -> None:
         scope = {"method": "POST", "path": head.path, "query_string": b"", "headers": head.headers}
@@ -92,6 +92,7 @@ class Parcel(Request):
         self._reader = reader
         self.left = data[head.end :]  # the body, and what was sent ahead of its answer
         self.is_read = False
+        self.ahead: asyncio.Task[bytes] | None = None  # reads what comes next, while we wait
 
     def check(self) -> None:
         pass
@@ -121,10 +122,15 @@ class Parcel(Request):
     async def hung_up(self) -> None:
         """Returns when the client is gone. One that sends the next request is not."""
         if not self.left:
-            self.left = await self._reader.read(READ_BYTES)
-            if not self.left:
+            # Whoever watches is cancelled when it has what it waits for, and that takes effect too late for the next
+            # to read: so the reading goes on by itself, and is handed to the next.
+            self.ahead = self.ahead or asyncio.ensure_future(self._reader.read(READ_BYTES))
+            try:
+                if not await asyncio.shield(self.ahead):
+                    return
+            except OSError:
                 return
-        await asyncio.Event().wait()  # until whoever watches has what it waits for
+        await asyncio.Event().wait()
 
     async def _receive_nothing(self) -> MutableMapping[str, Any]:
         raise AssertionError("the lane reads by itself")

@@ -1,6 +1,7 @@
 """The express lane: what it recognises, and that nobody can tell from an answer which way a request went."""
 
 from collections.abc import Iterator
+from time import sleep
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from corvo.limits import BODY_BYTES_MAX
 from gateway.express import recognise
-from tests.gateway.served import Heard, Served, Talk, chunked, enqueue, request
+from gateway.fetching import GRACE_S
+from tests.gateway.served import Heard, Served, Talk, chunked, enqueue, request, wait_until
 from tests.gateway.test_hypercorn import a_server
 
 JSON = "Content-Type: application/json"
@@ -174,3 +176,18 @@ def test_requests_ahead_of_a_wait_are_answered_after_it(lane: Served) -> None:
         talk.say(request("POST", "/api/v1/fetch", JSON, f"Content-Length: {len(wait)}", body=wait))
         talk.say(enqueue())
         assert [talk.hear().status, talk.hear().status] == [204, 201]
+
+
+@pytest.mark.system
+def test_a_job_that_comes_during_a_long_wait_leaves_the_connection_usable(lane: Served) -> None:
+    """While a worker waits, its connection is watched; what watches must be out of the way of the next request."""
+    wait = b'{"queues": ["later"], "worker_id": "w", "timeout": 20}'
+    fetch = request("POST", "/api/v1/fetch", JSON, f"Content-Length: {len(wait)}", body=wait)
+    with Talk(lane) as worker, Talk(lane) as producer:
+        for _ in range(3):
+            worker.say(fetch)
+            wait_until(lambda: lane.shards.parked)
+            sleep(2 * GRACE_S)  # until the watch has begun
+            assert producer.ask(enqueue(b'{"queue": "later"}')).status == 201
+            assert worker.hear().status == 200
+            assert worker.is_usable()
