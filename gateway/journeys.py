@@ -13,10 +13,10 @@ from corvo.ops.queues.control import checked_name
 from corvo.queries.batches_list import BatchesQuery
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.queries.queues import QueuesQuery
-from corvo.queries.search import SearchBody
+from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.queries.state_lists import StateListQuery, search_body
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
-from gateway.answers import batches_list, error_groups, queues, search, throughput, worker, workers
+from gateway.answers import batches_list, error_groups, fulltext, queues, search, throughput, worker, workers
 from gateway.answers.database import ReadDb
 from gateway.answers.lag import catch_up
 from gateway.app import Journey
@@ -49,6 +49,7 @@ class Journeys:
             "fetch": self._fetch,
             "fetch_batch": self._fetch_batch,
             "search": self._search,
+            "fulltext": self._fulltext,
             "queues": self._queues,
             "workers": self._workers,
             "get_worker": self._worker,
@@ -78,6 +79,12 @@ class Journeys:
         if body.consistent:
             await self._catch_up()
         return Answer(200, await search.answer(self._read_db, body))
+
+    async def _fulltext(self, body: None, request: Request) -> Answer:
+        query = parse_query(FulltextQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await fulltext.answer(self._read_db, query))
 
     async def _queues(self, body: None, request: Request) -> Answer:
         if parse_query(QueuesQuery, request.query).consistent:

@@ -13,6 +13,7 @@ from benchmarks.scenarios import (
     lists,
     overload,
     rivals,
+    search,
     slope,
     stream,
     timers,
@@ -34,4 +35,5 @@ SCENARIOS = (
     overload.SCENARIO,
     lists.SCENARIO,
     rivals.SCENARIO,
+    search.SCENARIO,
 )

@@ -93,21 +93,9 @@ def batch_body(
     )
 
 
-def search_body(
-    queue: str | None,
-    states: Sequence[str],
-    created_after: str | None,
-    created_before: str | None,
-    limit: int,
-    order: Literal["asc", "desc"],
-) -> SearchBody:
+def search_body(states: Sequence[str], tags: Sequence[str], **filters: Any) -> SearchBody:
     return SearchBody(
-        queue=queue,
-        state=msgspec.convert(states, list[StateName]),
-        created_after=created_after,
-        created_before=created_before,
-        limit=limit,
-        order=order,
+        state=msgspec.convert(states, list[StateName]), tags=dict(map(_searched_tag, tags)), **_given(**filters)
     )
 
 
@@ -166,6 +154,17 @@ def _tags(tags: Sequence[str]) -> msgspec.Raw | None:
 def _given(**fields: Any) -> dict[str, Any]:
     """What has no value is left to the server's default."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _searched_tag(text: str) -> tuple[str, str | int | float | bool]:
+    """KEY=VALUE is a text, KEY:=VALUE what JSON makes of it. A key that ends in a colon needs KEY::=VALUE."""
+    key, value = _tag(text)
+    if not key.endswith(":"):
+        return key, value
+    try:
+        return key[:-1], msgspec.json.decode(value, type=str | int | float | bool)
+    except msgspec.DecodeError:
+        raise BadArgument(f"the tag {text!r} is no number, text in quotes, true or false behind the :=") from None
 
 
 def _tag(text: str) -> tuple[str, str]:

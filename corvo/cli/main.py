@@ -12,8 +12,8 @@ import typer
 
 from corvo import __version__
 from corvo.addresses import PORT_MAX
-from corvo.cli import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, why
-from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, StateName, asking, complain, stop
+from corvo.cli import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, search, why
+from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
 from corvo.limits import NODES_MAX, SHARDS_MAX
@@ -40,7 +40,6 @@ app.add_typer(schedules.app, name="schedules")
 PriorityName = Literal["critical", "high", "normal"]
 UntilName = Literal["done", "period", "start"]
 PolicyName = Literal["fail", "cancel", "run"]
-OrderName = Literal["asc", "desc"]
 FsyncName = Literal["on", "off"]
 
 
@@ -247,34 +246,9 @@ for action in job.SHORT:  # also without `job`, as people of the original type t
 app.command()(why.why)
 app.command()(events.events)
 app.command()(bench.bench)
+app.command()(search.search)
 for _command in (queue.pause, queue.resume, queue.drain, queue.clear):  # as people type them in a hurry
     app.command()(_command)
-
-
-@app.command()
-def search(
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
-    state: Annotated[list[StateName] | None, typer.Option(help="only this state; may be given several times")] = None,
-    created_after: Annotated[str | None, typer.Option(metavar="TIME", help="born after this moment")] = None,
-    created_before: Annotated[str | None, typer.Option(metavar="TIME", help="born before this moment")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="at most so many jobs")] = 50,
-    order: Annotated[OrderName, typer.Option(help="by birth: oldest first (asc) or newest first (desc)")] = "desc",
-    server: ServerUrl = DEFAULT_SERVER,
-    output: OutputFormat = "table",
-) -> None:
-    """Search the jobs of all shards.
-
-    \b
-    Examples:
-      corvo search --queue mail --state dead --state retrying
-      corvo search --created-after 2026-01-31T00:00:00Z --order asc --limit 200
-    """
-    from corvo.cli import compose, show  # lazy: rich, and the operations with msgspec
-
-    body = compose.search_body(queue, state or [], created_after, created_before, limit, order)
-    with asking(server) as client:
-        answer = client.search(body)
-    show.answer(answer, output == "json", lambda: show.found(answer))
 
 
 @app.command()

@@ -58,6 +58,12 @@ def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) ->
         table(as_table())
 
 
+def lines(values: Iterable[Any]) -> None:
+    """Each a line of JSON."""
+    for value in values:
+        print(msgspec.json.encode(value).decode())
+
+
 def table(content: RenderableType) -> None:
     console().print(content)
 
@@ -140,7 +146,10 @@ def found(result: SearchAnswer) -> Group:
             plain(cut(one.last_error or "")),
         )
     more = f"{len(result.jobs)} of {'' if result.total_is_exact else 'at least '}{result.total} jobs"
-    return Group(grid, Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind", "dim"))
+    notes = [Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind", "dim")]
+    if not result.is_complete:
+        notes.append(Text(f"not all jobs were looked at; go on with --cursor {result.cursor}", "yellow"))
+    return Group(grid, *notes)
 
 
 def queues(rows: Sequence[QueueView]) -> Table:

@@ -1,4 +1,4 @@
-"""Search: jobs of all shards by queue, state and time, newest first or last."""
+"""Search: jobs of all shards by what they are and by what their texts hold, in any order, page by page."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,12 +9,21 @@ from corvo.job import JobId, QueueName, ShortText, WorkerId
 from corvo.ops.operation import Body, Endpoint
 
 StateName = Literal["pending", "active", "completed", "retrying", "dead", "cancelled", "scheduled", "held"]
+SortName = Literal["created_at", "priority", "started_at", "completed_at", "attempt", "scheduled_at", "failed_at"]
 LIMIT_MAX = 1000
+FULLTEXT_LIMIT_MAX = 500
+TAGS_MAX = 16
+ATTEMPT_MAX = 2**31 - 1
+
+Needle = Annotated[str, Meta(min_length=1, max_length=1024, description="found as it stands, case included")]
+Attempts = Annotated[int, Meta(ge=0, le=ATTEMPT_MAX)]
 
 
 class SearchBody(Body):
+    """Filters, all of which must fit. `_after` and `_before` leave the moment itself out."""
+
     queue: QueueName | None = None
-    state: Annotated[list[StateName], Meta(max_length=8)] = []
+    state: Annotated[list[StateName], Meta(max_length=8, description="any of these; all states when left out")] = []
     priority: Literal["critical", "high", "normal"] | None = None
     worker_id: WorkerId | None = None
     job_id_prefix: JobId | None = None
@@ -22,6 +31,15 @@ class SearchBody(Body):
     unique_key: ShortText | None = None
     batch_id: JobId | None = None
     chain_id: JobId | None = None
+    tags: Annotated[
+        dict[str, str | int | float | bool], Meta(max_length=TAGS_MAX, description="all of these, type included")
+    ] = {}
+    payload_contains: Needle | None = None
+    payload_jq: Annotated[str, Meta(min_length=1, max_length=2048)] | None = None
+    has_errors: Annotated[bool, Meta(description="whether any attempt has failed")] | None = None
+    error_contains: Needle | None = None
+    attempt_min: Attempts | None = None
+    attempt_max: Attempts | None = None
     created_after: str | None = None
     created_before: str | None = None
     scheduled_after: str | None = None
@@ -30,10 +48,13 @@ class SearchBody(Body):
     started_before: str | None = None
     completed_after: str | None = None
     completed_before: str | None = None
+    expire_after: str | None = None
+    expire_before: str | None = None
+    sort: Annotated[SortName, Meta(description="jobs without such a moment come last, in either order")] = "created_at"
     order: Literal["asc", "desc"] = "desc"
-    cursor: Annotated[str, Meta(max_length=512)] | None = None
+    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the page before")] | None = None
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
-    consistent: bool = False
+    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
 
 
 class JobSummary(msgspec.Struct, omit_defaults=True):
@@ -58,14 +79,48 @@ class JobSummary(msgspec.Struct, omit_defaults=True):
     chain_id: str | None = None
     chain_step: int | None = None
     hold_reason: str | None = None
+    expire_at: str | None = None
 
 
 class SearchAnswer(msgspec.Struct):
     jobs: list[JobSummary]
     total: int
     total_is_exact: bool
-    has_more: bool
+    has_more: Annotated[bool, Meta(description="more may follow: go on with `cursor`")]
     cursor: str | None
+    duration_ms: float
+    lag_ms: float
+    total_relation: Annotated[
+        Literal["exact", "at_least"], Meta(description="`at_least` where `total_is_exact` is false")
+    ] = "exact"
+    is_complete: Annotated[
+        bool,
+        Meta(description="false: the time was up before the page was full; `cursor` goes on where the search stopped"),
+    ] = True
+
+
+class FulltextQuery(msgspec.Struct, forbid_unknown_fields=True):
+    q: Annotated[str, Meta(min_length=1, max_length=1024, description="words, all of which must occur")]
+    limit: Annotated[int, Meta(ge=1, le=FULLTEXT_LIMIT_MAX)] = 50
+    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+
+
+class FulltextHit(msgspec.Struct):
+    id: str
+    queue: str
+    state: str
+    payload: Any
+    tags: Any
+    created_at: str
+
+
+class FulltextAnswer(msgspec.Struct):
+    q: str
+    results: Annotated[list[FulltextHit], Meta(description="those indexed last come first")]
+    has_more: bool
+    is_complete: Annotated[
+        bool, Meta(description="false: so many jobs are new that not all of them could be looked through")
+    ]
     duration_ms: float
     lag_ms: float
 
@@ -79,6 +134,15 @@ ENDPOINTS = (
         body=SearchBody,
         body_optional=True,
         answers={200: SearchAnswer},
+        refusals=("READ_DB_UNAVAILABLE",),
+    ),
+    Endpoint(
+        name="fulltext",
+        method="GET",
+        path="/search/fulltext",
+        summary="Jobs whose payload, tags, result or errors hold all of these words",
+        query=FulltextQuery,
+        answers={200: FulltextAnswer},
         refusals=("READ_DB_UNAVAILABLE",),
     ),
 )

@@ -11,19 +11,21 @@ mirror finds it and builds anew.
 """
 
 import asyncio
+import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from corvo.errors import Refusal
+from gateway.answers import jq, tags
 from gateway.mirror.trust import suspicion
 
 T = TypeVar("T")
@@ -31,6 +33,7 @@ T = TypeVar("T")
 BUDGET_MS = 2_000
 THREADS = 4
 WAITING_MAX = 64  # questions in hand and in the queue; more would only wait for their callers to give up
+TEXTS_MAX = 512  # of statements; some kilobytes each
 _STEPS_BETWEEN_LOOKS = 5_000  # of SQLite's machine, some tens of microseconds
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -46,13 +49,46 @@ _DIALECT = sqlite.dialect(paramstyle="named")
 _DIALECT.statement_compiler = _Compiler
 
 
-class Prepared:
-    """A statement that is the same for every question: turned into text once, because that takes longer than SQLite."""
+def along(index: str, statement: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
+    """Read along this index, whatever SQLite thinks of it."""
+    return statement.select_from(table).with_hint(table, f"INDEXED BY {index}", "sqlite")
 
-    def __init__(self, statement: sa.Select[Any]) -> None:
-        compiled = statement.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})
-        self.sql = str(compiled)
-        self.parameters = compiled.params
+
+def numbers(values: Sequence[int]) -> str:
+    """Many numbers as one parameter."""
+    return json.dumps(values)
+
+
+def listed(parameter: str) -> sa.Select[Any]:
+    """`numbers`, to be read like a column."""
+    each = sa.func.json_each(sa.bindparam(parameter, "[]", type_=sa.Text)).table_valued("value", name="listed")
+    return sa.select(each.c.value)
+
+
+Statement = sa.Select[Any] | sa.CompoundSelect[Any]
+
+
+class Prepared:
+    """A statement as text, with its values beside. Turning it into text takes longer than SQLite needs to answer it, so
+    statements that differ in their values alone share one text; those that are the same for every question are
+    prepared once."""
+
+    _texts: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, statement: Statement) -> None:
+        key = statement._generate_cache_key()
+        assert key is not None, "a statement that cannot be told from others"
+        compiled = self._texts.get(key.key)
+        if compiled is None:
+            if len(self._texts) >= TEXTS_MAX:
+                self._texts.clear()
+            compiled = self._texts[key.key] = _Compiler(_DIALECT, statement, cache_key=key)
+        if compiled.post_compile_params:  # a list of values: the text depends on its length
+            compiled = statement.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})
+            self.sql, self.parameters = str(compiled), compiled.params
+        else:
+            self.sql = compiled.string
+            self.parameters = compiled.construct_params(extracted_parameters=key.bindparams, _check=False)
 
 
 class OutOfTime(Exception):
@@ -69,15 +105,19 @@ class Reading:
         self._inode = 0
         self._deadline = 0.0
 
-    def rows(self, statement: sa.Select[Any] | Prepared, **values: str | int) -> list[Any]:
-        """Rows as tuples. Values travel as parameters, never inside the text; `values` are those that the statement
-        left open."""
+    @property
+    def left_ms(self) -> float:
+        """Of the budget of this question."""
+        return (self._deadline - time.monotonic()) * 1000
+
+    def rows(self, statement: Statement | Prepared, **values: Any) -> list[Any]:
+        """Rows as tuples. Values travel as parameters, never inside the text; `values` are those of named ones."""
         prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
         assert self._connection is not None
-        return self._connection.execute(prepared.sql, {**prepared.parameters, **values}).fetchall()
+        return self._connection.execute(prepared.sql, prepared.parameters | values).fetchall()
 
     @contextmanager
-    def budget(self, budget_ms: int) -> Iterator[None]:
+    def budget(self, budget_ms: float) -> Iterator[None]:
         """A tighter limit for a part that the answer can do without: raises OutOfTime."""
         whole = self._deadline
         self._deadline = min(whole, time.monotonic() + budget_ms / 1000)
@@ -136,6 +176,8 @@ class Reading:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA busy_timeout = 1000")
+            jq.functions(connection)
+            tags.functions(connection)
             connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
             connection.execute("SELECT count(*) FROM mirror_meta").fetchall()  # opens the log of this very file
         except sqlite3.Error:

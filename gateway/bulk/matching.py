@@ -80,7 +80,9 @@ class Matching:
 
     async def page(self, cursor: str) -> Page:
         """May be empty where others follow: a search that looks at many jobs and finds few has a limit of its own."""
-        body = msgspec.structs.replace(self._wanted, order="asc", limit=BULK_SLICE, cursor=cursor or None)
+        body = msgspec.structs.replace(
+            self._wanted, sort="created_at", order="asc", limit=BULK_SLICE, cursor=cursor or None
+        )
         found = await search.answer(self._read_db, body)
         return Page([job.id for job in found.jobs], found.cursor or "", found.cursor is None)
 

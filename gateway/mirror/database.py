@@ -19,6 +19,7 @@ import msgspec
 from corvo.moments import to_rfc3339, to_rfc3339_or_none
 from gateway.mirror import statements
 from gateway.mirror.columns import Row
+from gateway.mirror.indexing import Indexing
 from gateway.mirror.rows import NO_STRETCH, Rows, Stretch
 from gateway.mirror.schema import SCHEMA_VERSION, create_statements, seed_rows
 
@@ -28,11 +29,11 @@ _PRAGMAS = (
     "journal_mode = WAL",
     "foreign_keys = OFF",  # declared, not enforced: rows of several shards arrive in any order
     "temp_store = MEMORY",
-    "cache_size = -65536",  # KiB: the upper levels of nine indexes
+    "cache_size = -65536",  # KiB: the upper levels of all indexes
     "mmap_size = 0",  # a damaged mapped file kills the process; a damaged read is an error
     "trusted_schema = OFF",
     "cell_size_check = ON",
-    "wal_autocheckpoint = 1000",
+    "wal_autocheckpoint = 8000",  # pages, half of WAL_BYTES_MAX: those written over and over are moved once
     f"busy_timeout = {_BUSY_MS}",
 )
 
@@ -82,6 +83,7 @@ class MirrorDb:
         except sqlite3.Error:
             self._connection.close()
             raise
+        self._indexing = Indexing(self._connection)
 
     # Making and describing the file
 
@@ -145,6 +147,8 @@ class MirrorDb:
                 self._connection.execute(statement.clear_stretch, (*bounds, turn.shard))
             if rows.gone:
                 many(statement.gone, rows.gone)
+            if statement is statements.JOBS and (rows.gone or bounds is not None):
+                self._connection.execute(statements.REWIND_INDEX)
             if rows.put:
                 many(statement.put, rows.put)
         if turn.presence is not None:
@@ -152,6 +156,11 @@ class MirrorDb:
             many(statements.PUT_PRESENCE, turn.presence)
         if turn.cursor is not None:
             self._connection.execute(statements.PUT_CURSOR, _cursor_row(turn.cursor))
+
+    def index(self, budget_ms: float) -> bool:
+        """Bring the indexes of texts up to date for about so long (`indexing.py`). Whether more is left to do."""
+        with self._transaction():
+            return self._indexing.slice(budget_ms)
 
     def vouch(self, shards: Sequence[int], now: int) -> None:
         """A sign of life: these shards have had nothing new up to now."""

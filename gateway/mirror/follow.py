@@ -13,6 +13,9 @@ followed are asked again together, at most BREATH_MS later: jobs that change twi
 and the cores are left to the shards. A shard that we are behind is asked at once. Idle, the process wakes once a
 second for its sign of life (see `gateway/answers/lag.py`).
 
+The indexes of texts (`indexing.py`) come after all of this: a slice at a time, when no shard has news, a second after
+the first write that they lack. While there is traffic they get a tenth of the time.
+
 A database that fails is built anew; while that fails too, or the disk is full, the process ends and is restarted.
 """
 
@@ -36,9 +39,13 @@ from gateway.mirror.rows import presence_rows, to_rows, to_stretch
 ROWS_PER_TRANSACTION = 5_000
 BREATH_MS = 50
 SIGN_OF_LIFE_MS = 1_000
+INDEX_AFTER_MS = 1_000  # a job that ends within this is indexed once, with its result
+INDEX_SLICE_MS = 20
+INDEX_SHARE = 0.1  # of the time, while there is traffic
 # A shard cuts a batch at `records_max` or when it is too big for a message. One shorter than both was everything.
 WHOLE_BATCH_BYTES_MAX = 4 * 1024 * 1024
 RETRY_MS = 100
+NEVER = float("inf")
 _OUTSIDE_FAULTS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY})
 
 log = structlog.get_logger()
@@ -81,6 +88,8 @@ class Follower:
         self._built_since = 0.0
         self._vouch_at = 0.0
         self._breath_at = 0.0
+        self._index_at = 0.0  # not before; NEVER: nothing to do
+        self._written_at = 0.0
         self._db: MirrorDb
         self._inodes = (0, 0)
 
@@ -100,8 +109,10 @@ class Follower:
             self._open()
             while not stop():
                 self._ask()
-                poller.poll(self._idle_ms())
+                has_news = bool(poller.poll(self._idle_ms()))
                 self._guarded(self._turn)
+                if not has_news:
+                    self._guarded(self._index)
             self._guarded(self._turn)
             self._close()
         finally:
@@ -126,7 +137,7 @@ class Follower:
 
     def _rebuild(self, reason: str) -> None:
         log.warning("rebuild of read.db begins", reason=reason, sqlite=sqlite3.sqlite_version)
-        self._is_building, self._built_since = True, time.monotonic()
+        self._is_building, self._built_since, self._index_at = True, time.monotonic(), 0.0
         self._db = trust.begin_rebuild(self._path, self._boot_id, len(self._courses), time.time_ns())
         for course in self._courses:
             course.link.forget()
@@ -243,6 +254,19 @@ class Follower:
         if turns:
             self._db.write(turns[first:])
             self._maybe_publish()
+            self._written_at = time.monotonic()
+            self._index_at = min(self._index_at, self._written_at + INDEX_AFTER_MS / 1000)
+
+    def _index(self) -> None:
+        """Not while building: the sooner the file is there, the better, and every search knows what the index lacks."""
+        now = time.monotonic()
+        if self._is_building or now < self._index_at:
+            return
+        is_behind = self._db.index(INDEX_SLICE_MS)
+        if not is_behind:
+            self._index_at = NEVER
+        elif now - self._written_at < INDEX_AFTER_MS / 1000:
+            self._index_at = now + (time.monotonic() - now) / INDEX_SHARE
 
     # Questions and timers
 
@@ -272,7 +296,7 @@ class Follower:
 
     def _idle_ms(self) -> int:
         now = time.monotonic()
-        wake_at = self._vouch_at
+        wake_at = self._vouch_at if self._is_building else min(self._vouch_at, self._index_at)
         for course in self._courses:
             if course.link.is_asking:
                 wake_at = min(wake_at, course.link.deadline_at)

@@ -25,11 +25,14 @@ Departures from the seed, each with its reason:
   leader has worked out the slot.
 - `unique_locks` stays empty. Who holds a key is decided and read on the queue's shard; `jobs.unique_key` finds the jobs
   here, and a copy of the locks would be two more writes for each of them.
+- `jobs.seq` numbers the versions of rows: each write of a job gives it a greater one, and what was written last is
+  the end of the table. The indexes of `fulltext.py` follow along it.
 - The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
-  search are read in order of creation, while the order of fetching lives in LevelDB.
+  search are read in order of creation, while the order of fetching lives in LevelDB. The index of unique keys begins
+  with the key: people look for one without knowing the queue. Each sort of search has an index.
 - Active jobs have an index by worker instead of one by lease: whose lease is over is the shard's business.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order.
-- Full-text search (`jobs_fts`) is no part of this file yet.
+- `jobs_fts` and what else searches texts is made by `fulltext.py`, behind the jobs and not with them.
 """
 
 from hashlib import blake2b
@@ -40,6 +43,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from corvo.moments import to_rfc3339
 from gateway.mirror import minutes  # noqa: F401  # its table belongs to the schema
+from gateway.mirror.fulltext import VIRTUAL_TABLES, index_progress
 from gateway.mirror.seed_tables import (
     counted_id,
     integer,
@@ -59,8 +63,9 @@ ROWS_VERSION = 2  # raise it when `rows.py` gives a column another meaning: the 
 jobs = sa.Table(
     "jobs",
     metadata,
-    text("id", primary_key=True),
-    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    text("id"),
+    integer("shard"),
     text("queue"),
     text("state", default="pending"),
     text("payload"),
@@ -100,12 +105,14 @@ jobs = sa.Table(
     text_or_null("started_at"),
     text_or_null("completed_at"),
     text_or_null("failed_at"),
+    sa.UniqueConstraint("id", "shard"),
 )
 
 # Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
 BY_QUEUE = sa.Index("idx_jobs_queue_state_created", jobs.c.queue, jobs.c.state, jobs.c.created_at)
 BY_STATE = sa.Index("idx_jobs_state_created", jobs.c.state, jobs.c.created_at)
 BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
+BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's own name for that of the unique (id, shard)
 sa.Index(
     "idx_jobs_scheduled",
     jobs.c.state,
@@ -113,11 +120,29 @@ sa.Index(
     sqlite_where=sa.text("state IN ('scheduled', 'retrying')"),
 )
 BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, sqlite_where=sa.text("state = 'active'"))
-sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, sqlite_where=jobs.c.unique_key.is_not(None))
-BY_BATCH = sa.Index("idx_jobs_batch", jobs.c.batch_id, sqlite_where=jobs.c.batch_id.is_not(None))
-BY_CHAIN = sa.Index("idx_jobs_chain", jobs.c.chain_id, sqlite_where=jobs.c.chain_id.is_not(None))
-BY_PARENT = sa.Index("idx_jobs_parent", jobs.c.parent_id, sqlite_where=jobs.c.parent_id.is_not(None))
-sa.Index("idx_jobs_expire", jobs.c.expire_at, sqlite_where=jobs.c.expire_at.is_not(None))
+
+
+def _where_given(name: str, column: str, *rest: str) -> sa.Index:
+    """Of the jobs that have a value there; the others cost nothing."""
+    indexed = [jobs.c[each] for each in (column, *rest)]
+    return sa.Index(name, *indexed, sqlite_where=jobs.c[column].is_not(None))
+
+
+BY_UNIQUE = _where_given("idx_jobs_unique", "unique_key", "queue")
+BY_BATCH = _where_given("idx_jobs_batch", "batch_id")
+BY_CHAIN = _where_given("idx_jobs_chain", "chain_id")
+BY_PARENT = _where_given("idx_jobs_parent", "parent_id")
+BY_EXPIRE = _where_given("idx_jobs_expire", "expire_at")
+
+# For the sorts of search. Nearly every job is of normal priority and is tried once: those need no entry of their own.
+BY_STARTED = _where_given("idx_jobs_started", "started_at")
+BY_COMPLETED = _where_given("idx_jobs_completed", "completed_at")
+BY_FAILED = _where_given("idx_jobs_failed", "failed_at")
+BY_DUE = _where_given("idx_jobs_due", "scheduled_at")
+URGENT = "priority < 2"
+TRIED_AGAIN = "attempt > 1"
+BY_PRIORITY = sa.Index("idx_jobs_priority", jobs.c.priority, jobs.c.created_at, sqlite_where=sa.text(URGENT))
+BY_ATTEMPT = sa.Index("idx_jobs_attempt", jobs.c.attempt, jobs.c.created_at, sqlite_where=sa.text(TRIED_AGAIN))
 
 job_errors = sa.Table(
     "job_errors",
@@ -303,14 +328,15 @@ def create_statements() -> list[str]:
             str(CreateIndex(index).compile(dialect=_DIALECT))
             for index in sorted(table.indexes, key=lambda index: str(index.name))
         ]
-    return statements
+    return [*statements, *VIRTUAL_TABLES]
 
 
-def seed_rows() -> list[tuple[str, tuple[str, ...]]]:
+def seed_rows() -> list[tuple[str, tuple[str | int, ...]]]:
     """Rows that exist before anybody writes: statements with their values."""
     return [
         (_insert(namespaces, "name", "created_at"), ("default", _UNDATED)),
         (_insert(sso_settings, "id", "updated_at"), ("singleton", _UNDATED)),
+        (_insert(index_progress, "id", "jobs_seq", "error_id", "documents"), (1, 0, 0, 0)),
     ]
 
 

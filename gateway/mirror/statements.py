@@ -48,6 +48,9 @@ WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
 SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
+# The number of a job that was the newest and is gone may be given again: the index must not take it for known.
+REWIND_INDEX = "UPDATE index_progress SET jobs_seq = min(jobs_seq, (SELECT coalesce(max(seq), 0) FROM jobs))"
+
 PUT_PRESENCE = _replace(schema.presence, columns.WORKER_COLUMNS)
 CLEAR_PRESENCE = _text(sa.delete(schema.presence))
 CLEAR_PRESENCE_OF = _text(sa.delete(schema.presence).where(schema.presence.c.shard == sa.bindparam("of_shard")))

@@ -15,7 +15,6 @@ from corvo import __version__
 from corvo.cli import main
 from corvo.cli.main import run
 from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
-from corvo.queries import search
 from tests.cli.answers import ID, a_status, prepare
 from tests.client.playback import Playback
 
@@ -162,24 +161,12 @@ def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert msgspec.json.decode(capsys.readouterr().out, type=type(a_status())) == a_status()
 
 
-def test_search_names_what_to_look_for(playback: Playback) -> None:
-    options = ["--queue", "mail", "--state", "dead", "--state", "held", "--order", "asc", "--limit", "7"]
-
-    assert run(["search", *options, "--created-after", "2026-01-01T00:00:00Z"]) == 0
-
-    body = msgspec.json.decode(playback.asked[0].body, type=search.SearchBody)
-    assert (body.queue, body.state, body.order, body.limit) == ("mail", ["dead", "held"], "asc", 7)
-    assert body.created_after == "2026-01-01T00:00:00Z"
-
-
 def test_the_choices_are_those_of_the_core() -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(EnqueueBody)}
 
-    assert get_args(search.StateName) == tuple(main.StateName)
     assert get_args(main.PriorityName) == get_args(fields["priority"])
     assert get_args(main.UntilName) == get_args(get_args(fields["unique_until"])[0])
     assert get_args(main.PolicyName) == get_args(get_args(fields["on_dependency_failure"])[0])
-    assert get_args(main.OrderName) == get_args(search.SearchBody.__annotations__["order"])
 
 
 def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:

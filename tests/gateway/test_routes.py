@@ -40,6 +40,7 @@ routes = Routes(ENDPOINTS)
         ("GET", f"/jobs/{JOB}", "get_job", (JOB,)),
         ("GET", "/jobs/search", "get_job", ("search",)),  # by GET it is an id, and no job has it
         ("POST", "/jobs/search", "search", ()),
+        ("GET", "/search/fulltext", "fulltext", ()),
         ("GET", "/queues", "queues", ()),
         ("GET", "/queues/mail", "get_queue", ("mail",)),
         ("GET", "/queues/pause", "get_queue", ("pause",)),

@@ -43,6 +43,11 @@ class Written:
     def delete(self, *job_ids: str, shard: int = 0) -> None:
         self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.job(job_id), None) for job_id in job_ids]))])
 
+    def forget(self, job_id: str, claims: Iterable[int], shard: int = 0) -> None:
+        """The job and its errors, as a shard deletes them."""
+        names = [keys.job(job_id), *[keys.job_error(job_id, claim) for claim in claims]]
+        self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(name, None) for name in names]))])
+
     def delete_batches(self, *ids: str, shard: int = 0) -> None:
         self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.batch(one), None) for one in ids]))])
 
