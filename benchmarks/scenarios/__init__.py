@@ -11,6 +11,7 @@ from benchmarks.scenarios import (
     idle,
     latency,
     lists,
+    mirror,
     overload,
     rivals,
     search,
@@ -34,6 +35,7 @@ SCENARIOS = (
     calm.SCENARIO,
     overload.SCENARIO,
     lists.SCENARIO,
+    mirror.SCENARIO,
     rivals.SCENARIO,
     search.SCENARIO,
 )
