@@ -110,7 +110,8 @@ class Node:
                 yield int(entry.name), arguments
 
     def pid_of(self, role: str) -> int | None:
-        return next((process.pid for process in self.processes() if process.role == role), None)
+        """Without a number, the first of its kind."""
+        return next((process.pid for process in self.processes() if process.role in (role, f"{role}-0")), None)
 
     def kill(self, role: str, signum: int = signal.SIGKILL) -> int:
         """Kill a process and return its pid. Waits for it to exist: it may be on its way back from the last kill."""
