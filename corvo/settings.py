@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 1
     http_server: Annotated[
         Literal["hypercorn", "granian"],
-        Meta(description="program that speaks HTTP; granian is faster and comes with the extra fast"),
+        Meta(description="program that speaks HTTP; granian, in Rust, comes with the extra fast"),
     ] = "hypercorn"
     fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
     log_level: Annotated[
