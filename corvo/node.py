@@ -88,6 +88,7 @@ def open_listener(host: str, port: int, is_shared: bool = False) -> socket.socke
 
 def write_settings(settings: Settings) -> None:
     path = Path(settings.data_dir, RUN, "settings.json")
+    path.touch(mode=0o600)  # an address may hold a password
     path.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
 
 

@@ -15,6 +15,7 @@ from msgspec import Meta
 from corvo.addresses import split_address
 from corvo.clustering import faults_of
 from corvo.limits import BODY_BYTES_MAX, GATEWAYS_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+from corvo.read_db import parse_read_db, without_password
 
 ENV_PREFIX = "CORVO_"
 
@@ -62,6 +63,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["hypercorn", "granian"],
         Meta(description="program that speaks HTTP; granian, in Rust, comes with the extra fast"),
     ] = "hypercorn"
+    read_db: Annotated[
+        str, Meta(description="PostgreSQL for lists and search: postgresql://user@host/database; empty: a file")
+    ] = ""
     fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="least level that is logged")
@@ -131,6 +135,10 @@ def _check_relations(settings: Settings) -> list[str]:
         split_address(settings.bind)
     except ValueError as error:
         faults.append(f"--bind is {settings.bind!r}: {error}")
+    try:
+        parse_read_db(settings.read_db)
+    except ValueError as error:
+        faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
     return faults + faults_of(settings)
 
 

@@ -27,6 +27,7 @@ from corvo.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Ve
 from corvo.ops.operation import Endpoint
 from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
 from corvo.state import keys
+from gateway.answers.lag import Lag
 from gateway.http import ErrorBody
 from gateway.metrics import Metrics
 from gateway.openapi import refusals_of
@@ -571,7 +572,7 @@ def all_keys() -> str:
 def metrics() -> str:
     figures = Metrics()
     figures.observe("POST", "/enqueue", 201, 0.0)
-    content = figures.render([_a_status()], [], 0.0).decode()
+    content = figures.render([_a_status()], [], Lag(0.0, "", 0, 0.0, 0.0)).decode()
     rows = []
     for family in text_string_to_metric_families(content):
         if family.name.endswith("_created"):

@@ -20,6 +20,7 @@ from corvo.clustering import is_clustered
 from corvo.ids import Minter
 from corvo.node import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.ops.operation import Asking
+from corvo.read_db import address_of
 from corvo.settings import Settings
 from gateway.answers.database import ReadDb
 from gateway.app import ENDPOINTS, Gateway
@@ -30,7 +31,9 @@ from gateway.health import Health
 from gateway.journeys import Journeys
 from gateway.links import Shards
 from gateway.metrics import Metrics
+from gateway.mirror.trust import READ_DB
 from gateway.pages import Pages
+from gateway.rebuilding import Rebuilding
 from gateway.stream import Streams
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
@@ -78,12 +81,14 @@ async def _run(settings: Settings, run_dir: Path, number: int, listener: socket.
     server = importlib.import_module(f"gateway.servers.{settings.http_server}")  # the other is not loaded
 
     shards = Shards([f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)], ASK_S)
-    read_db = ReadDb(run_dir.parent / "read.db")
+    data_dir = run_dir.parent
+    read_db = ReadDb(address_of(settings) or data_dir / READ_DB)
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
     health = Health(shards, read_db, settings.node_id, draining)
     metrics = Metrics(number)
     fetching = Fetching(shards, draining)
-    journeys = Journeys(shards, fetching, read_db, mint, health, Listening(shards, draining))
+    rebuilding = Rebuilding(data_dir, read_db)
+    journeys = Journeys(shards, fetching, read_db, mint, health, Listening(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
     streams = Streams(shards, fetching, asking)

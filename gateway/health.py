@@ -5,6 +5,7 @@ from typing import Any
 
 from corvo import __version__
 from corvo.errors import Refusal
+from corvo.moments import to_rfc3339
 from corvo.ops.operation import Answer
 from corvo.queries.cluster import (
     ClusterStatus,
@@ -77,7 +78,7 @@ class Health:
                 shards=len(views),
                 fsync=all(status.fsync for status in known),
                 groups=views,
-                mirror=None if lag is None else MirrorView(round(lag.lag_ms, 3), lag.generation, lag.rows_total),
+                mirror=None if lag is None else _mirror_view(lag),
                 nodes=node_views(self._node_id, groups),
             ),
         )
@@ -101,6 +102,16 @@ class Health:
 
     async def info(self, body: None, request: Request) -> Answer:
         return Answer(200, ServerInfo(__version__, __version__))
+
+
+def _mirror_view(lag: Lag) -> MirrorView:
+    return MirrorView(
+        lag_ms=round(lag.lag_ms, 3),
+        generation=lag.generation,
+        rows_total=lag.rows_total,
+        rebuilt_at=to_rfc3339(int(lag.rebuilt_at * 1e9)),
+        rebuild_ms=round(lag.rebuild_ms, 3),
+    )
 
 
 def _is_healthy(view: ShardView) -> bool:

@@ -25,6 +25,7 @@ from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.http import Request, parse_query
 from gateway.links import Shards
+from gateway.rebuilding import Rebuilding
 
 
 class Journeys:
@@ -36,6 +37,7 @@ class Journeys:
         mint: Minter,
         health: Health,
         listening: Listening,
+        rebuilding: Rebuilding,
     ) -> None:
         self._shards = shards
         self._fetching = fetching
@@ -43,6 +45,7 @@ class Journeys:
         self._mint = mint
         self._health = health
         self._listening = listening
+        self._rebuilding = rebuilding
 
     def by_name(self) -> dict[str, Journey]:
         return {
@@ -63,6 +66,8 @@ class Journeys:
             "info": self._health.info,
             "events": self._events,
             "cluster_events": self._cluster_events,
+            "rebuild_read_db": self._rebuilding.ask,
+            "rebuild_sqlite": self._rebuilding.ask,
         }
 
     async def _fetch(self, body: FetchBody, request: Request) -> Answer:

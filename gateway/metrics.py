@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from corvo import __version__
 from corvo.queries.cluster import Histogram, ShardStatus
 from corvo.queries.queues import QueueView
+from gateway.answers.lag import Lag
 from gateway.replicas import members_of
 
 _BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]
@@ -75,10 +76,10 @@ class Metrics:
             histogram = self._served[key] = Histogram(_BUCKETS, [0] * (len(_BUCKETS) + 1))
         histogram.observe(perf_counter() - started)
 
-    def render(self, statuses: list[ShardStatus], queues: list[QueueView], mirror_lag_ms: float | None) -> bytes:
+    def render(self, statuses: list[ShardStatus], queues: list[QueueView], lag: Lag | None) -> bytes:
         registry = CollectorRegistry()
         registry.register(_Gateway(str(self.gateway), self.in_flight, self._served))
-        registry.register(_Shards(statuses, queues, mirror_lag_ms))
+        registry.register(_Shards(statuses, queues, lag))
         return generate_latest(registry)
 
 
@@ -111,10 +112,10 @@ class _Gateway(Collector):
 
 
 class _Shards(Collector):
-    def __init__(self, statuses: list[ShardStatus], queues: list[QueueView], mirror_lag_ms: float | None) -> None:
+    def __init__(self, statuses: list[ShardStatus], queues: list[QueueView], lag: Lag | None) -> None:
         self._statuses = statuses
         self._queues = queues
-        self._mirror_lag_ms = mirror_lag_ms
+        self._lag = lag
 
     def collect(self) -> Iterator[Metric]:
         for name, text, value in _GAUGES:
@@ -134,10 +135,8 @@ class _Shards(Collector):
                 family.add_metric([str(status.shard)], _cumulative(histogram), histogram.total)
             yield family
         yield from self._replica_families()
-        if self._mirror_lag_ms is not None:
-            yield GaugeMetricFamily(
-                "corvo_read_db_lag_seconds", "how far read.db is behind the shards", self._mirror_lag_ms / 1000
-            )
+        if self._lag is not None:
+            yield from _mirror_families(self._lag)
         yield from self._queue_families()
 
     def _replica_families(self) -> Iterator[Metric]:
@@ -168,6 +167,20 @@ class _Shards(Collector):
             jobs.add_metric([state], sum(getattr(queue, state) for queue in self._queues))
         yield jobs
         yield GaugeMetricFamily("corvo_queues", "queues known", len(self._queues))
+
+
+def _mirror_families(lag: Lag) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "corvo_read_db_lag_seconds", "how far the read database is behind the shards", lag.lag_ms / 1000
+    )
+    yield CounterMetricFamily("corvo_read_db_rows", "rows written by the mirror", lag.rows_total)
+    yield GaugeMetricFamily(
+        "corvo_read_db_rebuilt_timestamp_seconds", "when the read database was last built", lag.rebuilt_at
+    )
+    yield GaugeMetricFamily("corvo_read_db_rebuild_seconds", "how long that took", lag.rebuild_ms / 1000)
+    generation = GaugeMetricFamily("corvo_read_db_info", "always 1", labels=["generation"])
+    generation.add_metric([lag.generation], 1)
+    yield generation
 
 
 def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:

@@ -86,7 +86,7 @@ class Pages:
             known = await queues.answer(self._read_db)
         except Refusal:
             pass  # the lag is missing from the page too: that is the alarm
-        content = self._metrics.render(statuses, known, None if lag is None else lag.lag_ms)
+        content = self._metrics.render(statuses, known, lag)
         return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _describe(self, request: Request) -> Response:

@@ -26,8 +26,8 @@ from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
 from gateway.answers import error_groups, queues, search, throughput, worker, workers
 from gateway.answers.database import ReadDb
 from gateway.mirror import trust
-from gateway.mirror.database import Cursor, MirrorDb, Turn
 from gateway.mirror.rows import to_rows
+from gateway.mirror.turns import Cursor, Turn
 
 QUEUES, JOBS, ERRORS, MINUTES = 1_000, 1_000_000, 200_000, MINUTES_KEPT
 BUSY_QUEUES = 100  # those that have something in every minute of the day
@@ -99,7 +99,8 @@ async def _groups_of_one(read_db: ReadDb) -> object:
 
 def _fill(path: Path, watch: Watch, queue_count: int, job_count: int, error_count: int) -> float:
     now = time.time_ns()
-    building = trust.begin_rebuild(path, "benchmark", 1, now)
+    home = trust.ReadFile(path, "benchmark", 1)
+    building = home.begin(now)
     started = perf_counter()
     for label, count, records in (
         ("jobs", job_count, _jobs(job_count, queue_count, now)),
@@ -113,8 +114,8 @@ def _fill(path: Path, watch: Watch, queue_count: int, job_count: int, error_coun
             advance(len(some))
     building.write([Turn(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, now, now, True, job_count))])
     fill_s = perf_counter() - started
-    published: MirrorDb = trust.publish(building, path)
-    published.close()
+    home.publish(building, time.time_ns())
+    building.close()
     return fill_s
 
 

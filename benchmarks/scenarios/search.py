@@ -24,8 +24,9 @@ from corvo.state import keys
 from gateway.answers import fulltext, search
 from gateway.answers.database import ReadDb
 from gateway.mirror import trust
-from gateway.mirror.database import Cursor, MirrorDb, Turn
+from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
+from gateway.mirror.turns import Cursor, Turn
 
 BATCH = 5_000
 LIFE_BATCH = 750  # what 15,000 lives a second bring in a breath of the mirror
@@ -42,7 +43,8 @@ _MB = 1_000_000
 def run(setup: Setup) -> Findings:
     dice = random.Random(1)
     path = setup.folder / trust.READ_DB
-    building = trust.begin_rebuild(path, "benchmark", 1, NOW)
+    home = trust.ReadFile(path, "benchmark", 1)
+    building = home.begin(NOW)
     fill = setup.watch.stage(f"write {setup.backlog:,} jobs", setup.backlog)
     for first in range(0, setup.backlog, BATCH):
         _write(building, [_records(dice, number) for number in range(first, min(first + BATCH, setup.backlog))])
@@ -58,7 +60,8 @@ def run(setup: Setup) -> Findings:
     index_us = (time.process_time() - began) / setup.backlog * 1e6
     index(1)
     building.write([Turn(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, NOW, NOW, True, setup.backlog))])
-    writer = trust.publish(building, path)
+    home.publish(building, NOW)
+    writer = building
     read_db = ReadDb(path)
     try:
         figures = asyncio.run(_questions(setup, read_db, dice))

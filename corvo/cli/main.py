@@ -17,6 +17,7 @@ from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, aski
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
 from corvo.limits import NODES_MAX, SHARDS_MAX
+from corvo.read_db import without_password
 from corvo.settings import BadSettings, names
 
 app = typer.Typer(
@@ -104,7 +105,8 @@ def config(flags: Flags, config: str | None) -> None:
         settings, origins = load_settings(flags, config, os.environ)
     except BadSettings as error:
         stop(MISUSED, *error.faults)
-    show.table(show.settings_rows((name, str(getattr(settings, name)), origins[name]) for name in names()))
+    values = ((name, without_password(str(getattr(settings, name))), origins[name]) for name in names())
+    show.table(show.settings_rows(values))
 
 
 @app.command()

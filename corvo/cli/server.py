@@ -7,6 +7,7 @@ code 2.
 
 import errno
 import fcntl
+import importlib
 import importlib.util
 import os
 import resource
@@ -71,6 +72,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
         is_new = check_identity(data_dir, settings) is None
         check_secret(settings.cluster_secret_file)
         check_http_server(settings.http_server)
+        check_driver(settings.read_db)
         await_orphans(data_dir / RUN, settings.shutdown_timeout + ORPHANS_MARGIN_S)
         listeners = [listening.enter_context(each) for each in claim_port(settings.bind, settings.gateways)]
         settings = msgspec.structs.replace(settings, bind=_bound(settings.bind, listeners[0]))
@@ -189,6 +191,17 @@ def check_http_server(name: str) -> None:
             f"--http-server {name} needs the package {name}, which is not installed;"
             " install it with `pip install 'corvo-server[fast]'` or leave the setting alone"
         )
+
+
+def check_driver(read_db: str) -> None:
+    """That the server is there is not asked: lists wait for it, jobs do not."""
+    if read_db:
+        try:
+            importlib.import_module("psycopg")
+        except ImportError as error:
+            raise CannotStart(
+                f"--read-db needs PostgreSQL's driver ({error}): pip install 'corvo-server[postgres]'"
+            ) from None
 
 
 def await_orphans(run_dir: Path, patience_s: float) -> None:

@@ -25,6 +25,7 @@ from corvo.queries import (
     members,
     queue,
     queues,
+    rebuild,
     schedules,
     search,
     state_lists,
@@ -72,6 +73,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *error_groups.ENDPOINTS,
     *cluster.ENDPOINTS,
     *members.ENDPOINTS,
+    *rebuild.ENDPOINTS,
     *events.ENDPOINTS,
 )
 

@@ -169,9 +169,13 @@ class NodeView(msgspec.Struct):
 
 
 class MirrorView(msgspec.Struct):
+    """The read database of the node that is asked. `generation` is another one after each rebuild."""
+
     lag_ms: float
     generation: str
     rows_total: int
+    rebuilt_at: str = ""
+    rebuild_ms: float = 0.0
 
 
 class ClusterStatus(msgspec.Struct):

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from corvo.queries.search import SearchBody
 from gateway.answers import jq
 from gateway.answers.database import Prepared, Reading, along, listed, numbers
-from gateway.answers.tags import TagValue, stored
+from gateway.answers.tags import TagValue, has_tag, stored
 from gateway.mirror.fulltext import PARTIAL, PARTIAL_DOCUMENTS, documents, index_progress, job_tags
 from gateway.mirror.schema import job_errors, jobs
 
@@ -42,11 +42,15 @@ def quoted(word: str) -> str:
 
 
 def matching(reading: Reading, expression: str, at_most: int) -> list[int] | None:
+    if reading.is_postgresql:  # which has no such index: the walk looks for itself
+        return None
     found = sa.select(_grams.c.rowid).where(sa.literal_column("jobs_grams").op("MATCH")(sa.literal(expression)))
     return _jobs(reading, [found, _PARTIAL], at_most)
 
 
 def tagged(reading: Reading, key: str, value: TagValue, at_most: int) -> list[int] | None:
+    if reading.is_postgresql:
+        return _first(reading, sa.select(jobs.c.seq).where(has_tag(key, value, is_postgresql=True)), at_most)
     is_tag = (job_tags.c.key == sa.literal(key), job_tags.c.value == sa.literal(stored(key, value)))
     return _jobs(reading, [sa.select(job_tags.c.doc).where(*is_tag), _PARTIAL], at_most)
 

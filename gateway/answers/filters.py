@@ -1,7 +1,7 @@
 """The filters of a search as conditions on a row of `jobs`. Pure.
 
 Every value is a bound parameter, tag keys included. Moments are brought to the nine decimals of the stored text before
-they are compared; `_after` and `_before` are exclusive. Substrings are found by `instr`, which knows no wildcards.
+they are compared; `_after` and `_before` are exclusive. Substrings are found by functions that know no wildcards.
 """
 
 from typing import Any
@@ -13,17 +13,19 @@ from corvo.job import PRIORITY_NAMES
 from corvo.moments import parse_rfc3339, to_rfc3339
 from corvo.queries.search import SearchBody
 from gateway.answers.jq import condition as jq_condition
+from gateway.answers.reading import Position
 from gateway.answers.tags import has_tag
 from gateway.mirror.schema import job_errors, jobs
 
 Condition = sa.ColumnElement[bool]
 
+PAYLOAD_JSON: sa.ColumnElement[Any] = sa.literal_column("jobs.payload_json")  # on PostgreSQL alone
 _END_OF_TEXT = "\U0010ffff"
 _MOMENTS = ("scheduled", "started", "completed", "expire")
 _NAMES = ("worker_id", "unique_key", "batch_id", "chain_id", "parent_id")
 
 
-def residual(body: SearchBody) -> list[Condition]:
+def residual(body: SearchBody, is_postgresql: bool = False) -> list[Condition]:
     """Everything but queue, state and the span of creation, which the order of creation is indexed by."""
     conditions = [jobs.c[name] == getattr(body, name) for name in _NAMES if getattr(body, name) is not None]
     if body.priority is not None:
@@ -38,13 +40,14 @@ def residual(body: SearchBody) -> list[Condition]:
         conditions.append(jobs.c.attempt <= body.attempt_max)
     if body.has_errors is not None:
         conditions.append(_has_error() if body.has_errors else sa.not_(_has_error()))
-    conditions += [has_tag(key, value) for key, value in body.tags.items()]
+    conditions += [has_tag(key, value, is_postgresql) for key, value in body.tags.items()]
     if body.payload_contains is not None:
         conditions.append(_holds(jobs.c.payload, body.payload_contains))
     if body.error_contains is not None:
         conditions.append(_has_error(_holds(job_errors.c.error, body.error_contains)))
     if body.payload_jq is not None:
-        conditions.append(jq_condition(body.payload_jq, jobs.c.payload))
+        payload = PAYLOAD_JSON if is_postgresql else jobs.c.payload
+        conditions.append(jq_condition(body.payload_jq, payload, is_postgresql))
     return conditions
 
 
@@ -70,7 +73,7 @@ def _has_error(*conditions: Condition) -> Condition:
 
 
 def _holds(column: sa.ColumnElement[Any], needle: str) -> Condition:
-    return sa.func.instr(column, sa.literal(needle)) > 0
+    return Position(column, sa.literal(needle)) > 0
 
 
 def _moment(field: str, text: str) -> str:

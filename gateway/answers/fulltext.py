@@ -5,18 +5,18 @@ index may know yesterday's text of a job that has changed since; only today's co
 be entered, and an answer that had to leave jobs out says so.
 """
 
-import sqlite3
 import time
 
 import msgspec
 import sqlalchemy as sa
 
 from corvo.queries.search import FulltextAnswer, FulltextHit, FulltextQuery
+from gateway.answers import words
 from gateway.answers.database import Prepared, ReadDb, Reading, listed, numbers
 from gateway.answers.documents import IS_DOCUMENT, progress, quoted, unindexed
 from gateway.answers.few import AMONG
 from gateway.answers.lag import lag_ms
-from gateway.mirror.fulltext import IN_MEMORY, document, documents
+from gateway.mirror.fulltext import documents
 from gateway.mirror.schema import job_errors, jobs
 
 UNINDEXED_MAX = 5_000  # about a quarter of a second
@@ -47,8 +47,7 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
     expression = " AND ".join(quoted(word) for word in query.q.replace("\0", " ").split())
 
     def ask(reading: Reading) -> FulltextAnswer:
-        seqs, is_complete = _late(reading, expression)
-        seqs += _indexed(reading, expression, query.limit + 1)
+        seqs, is_complete = _found(reading, query, expression)
         rows = reading.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
         hits = {row[0]: _hit(*row) for row in rows}  # a job between two shards has two rows
         return FulltextAnswer(
@@ -61,6 +60,13 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
         )
 
     return await read_db.ask(ask)
+
+
+def _found(reading: Reading, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
+    if reading.is_postgresql:
+        return words.found(reading, expression, query.limit + 1) if expression else ([], True)
+    seqs, is_complete = _late(reading, expression)
+    return seqs + _indexed(reading, expression, query.limit + 1), is_complete
 
 
 def _indexed(reading: Reading, expression: str, wanted: int) -> list[int]:
@@ -95,15 +101,7 @@ def _late(reading: Reading, expression: str) -> tuple[list[int], bool]:
     seqs = [seq for (seq,) in reading.rows(newest)] if late is None else late
     if not seqs or not expression:
         return [], late is not None
-    rows = reading.rows(_PARTS, seqs=numbers(seqs))
-    memory = sqlite3.connect(":memory:")
-    try:
-        for statement in IN_MEMORY.make:
-            memory.execute(statement)
-        memory.executemany(IN_MEMORY.enter, [(seq, document(*texts)[0]) for seq, *texts in rows])
-        return [seq for (seq,) in memory.execute(IN_MEMORY.find, (expression,))], late is not None
-    finally:
-        memory.close()
+    return words.fitting(reading.rows(_PARTS, seqs=numbers(seqs)), expression), late is not None
 
 
 def _hit(job_id: str, queue: str, state: str, payload: str, tags: str | None, created_at: str) -> FulltextHit:

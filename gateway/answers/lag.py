@@ -35,13 +35,17 @@ _CURSORS = Prepared(
     sa.select(mirror_cursors.c.caught_up_at, mirror_cursors.c.is_following, mirror_cursors.c.rows_total)
 )
 _APPLIED = Prepared(sa.select(mirror_cursors.c.shard, mirror_cursors.c.applied_index))
-_META = Prepared(sa.select(mirror_meta.c.generation, mirror_meta.c.shards, mirror_meta.c.created_at))
+_META = Prepared(
+    sa.select(mirror_meta.c.generation, mirror_meta.c.shards, mirror_meta.c.created_at, mirror_meta.c.published_at)
+)
 
 
 class Lag(msgspec.Struct, frozen=True):
     lag_ms: float
     generation: str  # another one after each rebuild
-    rows_total: int  # rows written since then
+    rows_total: int  # rows written by the mirror, also into those before
+    rebuilt_at: float  # seconds since 1970
+    rebuild_ms: float  # how long it took
 
 
 async def read_lag(read_db: ReadDb) -> Lag:
@@ -77,7 +81,7 @@ async def catch_up(shards: Shards, read_db: ReadDb) -> None:
 
 def _read_lag(reading: Reading) -> Lag:
     now = time.time_ns()
-    generation, shards, created_at = reading.rows(_META)[0]
+    generation, shards, created_at, published_at = reading.rows(_META)[0]
     cursors = reading.rows(_CURSORS)
     ages = [
         _shard_lag_ms(now, parse_rfc3339(caught_up_at or created_at), bool(is_following))
@@ -85,7 +89,14 @@ def _read_lag(reading: Reading) -> Lag:
     ]
     if len(cursors) < shards:  # a shard that was never heard of: all it has is missing
         ages.append(_shard_lag_ms(now, parse_rfc3339(created_at), False))
-    return Lag(max(ages), generation, sum(rows_total for _, _, rows_total in cursors))
+    begun, ended = parse_rfc3339(created_at), parse_rfc3339(published_at or created_at)
+    return Lag(
+        lag_ms=max(ages),
+        generation=generation,
+        rows_total=sum(rows_total for _, _, rows_total in cursors),
+        rebuilt_at=ended / 1e9,
+        rebuild_ms=(ended - begun) / 1e6,
+    )
 
 
 def _shard_lag_ms(now: int, caught_up_at: int, is_following: bool) -> float:

@@ -83,7 +83,7 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     question = _digest(body)
     sort = Sort(body)
     place = sort.check(to_search_place(body.cursor, question))
-    filters = residual(body)
+    filters = residual(body, read_db.is_postgresql)
 
     def ask(reading: Reading) -> SearchAnswer:
         found = _find(reading, body, sort, place, filters, question)
@@ -111,7 +111,7 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
 
 async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
     """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
-    filters = residual(body)
+    filters = residual(body, read_db.is_postgresql)
 
     def ask(reading: Reading) -> tuple[int, bool]:
         seqs = few(reading, body)

@@ -8,6 +8,7 @@ import sqlite3
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from corvo.errors import invalid
 from gateway.mirror.schema import jobs
@@ -17,14 +18,18 @@ TagValue = str | int | float | bool
 _INT64 = range(-(2**63), 2**63)
 
 
-def has_tag(key: str, value: TagValue) -> sa.ColumnElement[bool]:
+def has_tag(key: str, value: TagValue, is_postgresql: bool = False) -> sa.ColumnElement[bool]:
+    known = stored(key, value)
+    if is_postgresql:  # along an index of its own; of a key that stands there twice, the last counts
+        wanted = sa.cast(sa.literal(json.dumps({key: value}).replace("\\u0000", "\\ufffd")), postgresql.JSONB)
+        return sa.literal_column("jobs.tags_json").bool_op("@>")(wanted)
     tag = sa.func.json_each(_object(jobs.c.tags)).table_valued("key", "value", "type", name="tag")
     if isinstance(value, bool):
         is_value = [tag.c.type == ("true" if value else "false")]
     else:
         types = ("text",) if isinstance(value, str) else ("integer", "real")
         is_type = sa.or_(*[tag.c.type == kind for kind in types])
-        is_value = [is_type, tag.c.value == sa.literal(stored(key, value))]
+        is_value = [is_type, tag.c.value == sa.literal(known)]
     plain = sa.exists(sa.select(sa.literal_column("1")).select_from(tag).where(tag.c.key == sa.literal(key), *is_value))
     has_escapes = sa.func.instr(jobs.c.tags, "\\") != 0
     by_python = sa.func.corvo_has_tag(jobs.c.tags, key, json.dumps(value), type_=sa.Boolean)

@@ -52,9 +52,14 @@ async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = No
     return await read_db.ask(question)
 
 
+def _sum(amount: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """PostgreSQL would make a decimal of it."""
+    return sa.cast(sa.func.sum(amount), sa.BigInteger)
+
+
 def _over(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
     statement = (
-        sa.select(queue_minutes.c.minute, *(sa.func.sum(amount) for amount in _OVER))
+        sa.select(queue_minutes.c.minute, *(_sum(amount) for amount in _OVER))
         .where(queue_minutes.c.minute.between(within.first, within.last))
         .group_by(queue_minutes.c.minute)
     )
@@ -65,11 +70,10 @@ def _over(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int
 
 def _newest(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
     """A shard's clock may be a little ahead of ours: what it has counted belongs to the last minute that we show."""
-    minute = sa.func.min(queues.c.minute, within.last)
+    last = sa.bindparam(None, within.last, sa.Integer, literal_execute=True)  # the same text where it is grouped by
+    minute = sa.case((queues.c.minute > last, last), else_=queues.c.minute)
     statement = (
-        sa.select(minute, *(sa.func.sum(amount) for amount in NEWEST))
-        .where(queues.c.minute >= within.first)
-        .group_by(minute)
+        sa.select(minute, *(_sum(amount) for amount in NEWEST)).where(queues.c.minute >= within.first).group_by(minute)
     )
     return statement if queue is None else statement.where(queues.c.name == queue)
 

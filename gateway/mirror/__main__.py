@@ -1,6 +1,6 @@
 """The mirror process: `python -m gateway.mirror --run-dir run`, with the data directory as its working directory.
 
-Writes `read.db` and nothing else. SIGTERM (and SIGINT): commit what has arrived, close cleanly, exit 0.
+Writes the read database and nothing else. SIGTERM (and SIGINT): commit what has arrived, close cleanly, exit 0.
 """
 
 import argparse
@@ -8,12 +8,16 @@ import os
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from corvo.node import Locked, configure_logging, die_with_parent, read_settings, take_lock
+from corvo.node import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
+from corvo.read_db import address_of
+from corvo.settings import Settings
 from gateway.mirror.follow import Follower
-from gateway.mirror.trust import read_boot_id
+from gateway.mirror.home import Home
+from gateway.mirror.trust import READ_DB, ReadFile, read_boot_id
 
 log = structlog.get_logger()
 
@@ -36,7 +40,17 @@ def main() -> None:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
         addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
-        Follower(Path.cwd(), addresses, read_boot_id()).run(stopping.is_set, stopping.fileno())
+        Follower(Path.cwd(), addresses, _home(settings)).run(stopping.is_set, stopping.fileno())
+
+
+def _home(settings: Settings) -> Home[Any]:
+    address = address_of(settings)
+    if address is None:
+        return ReadFile(Path.cwd() / READ_DB, read_boot_id(), settings.shards)
+    from gateway.mirror.postgres import PostgresHome  # lazy: an extra that most installations do without
+
+    identity = read_identity(Path.cwd())
+    return PostgresHome(address, identity.cluster_id if identity is not None else "", settings.shards)
 
 
 class Stopping:

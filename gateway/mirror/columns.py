@@ -46,12 +46,14 @@ PLAIN_JOB_COLUMNS = (
 )
 BOND_COLUMNS = (
     "unique_key",
+    "idempotency_key",
     "batch_id",
     "chain_id",
     "chain_step",
     "chain_config",
     "expire_at",
     "hold_reason",
+    "claimed_at",
 )
 JOB_COLUMNS = PLAIN_JOB_COLUMNS + BOND_COLUMNS
 JOB_ERROR_COLUMNS = (
@@ -184,6 +186,7 @@ def bond_values(bonds: Bonds) -> Row:
     chain = bonds.chain
     return (
         bonds.unique_key or None,
+        bonds.idempotency_key or None,
         bonds.batch_id or None,
         None if chain is None else chain.id,
         None if chain is None else chain.step,
@@ -198,6 +201,7 @@ def bond_values(bonds: Bonds) -> Row:
         ).decode(),
         to_rfc3339_or_none(bonds.expire_at),
         bonds.hold_reason or None,
+        to_rfc3339_or_none(bonds.claimed_at),
     )
 
 

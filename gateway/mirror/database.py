@@ -1,4 +1,4 @@
-"""`read.db` as its only writer sees it: one connection, raw batched statements, one transaction per turn.
+"""An SQLite read database as its only writer sees it: one connection, raw batched statements, one transaction per turn.
 
 The rows of a batch and the shard's cursor are committed together, so that after any crash of this process the file is
 a state that the shards once had, and following resumes where it stopped. `synchronous=OFF`: nothing here waits for
@@ -14,14 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.moments import to_rfc3339
 from gateway.mirror import statements
-from gateway.mirror.columns import Row
 from gateway.mirror.indexing import Indexing
-from gateway.mirror.rows import NO_STRETCH, Rows, Stretch
-from gateway.mirror.schema import SCHEMA_VERSION, create_statements, seed_rows
+from gateway.mirror.making import create_statements, schema_version, seed_rows
+from gateway.mirror.turns import Cursor, Meta, Turn, cursor_row, meta_row, parts, to_meta
 
 WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it
 _BUSY_MS = 5_000  # longer than any reader's budget
@@ -36,38 +33,6 @@ _PRAGMAS = (
     "wal_autocheckpoint = 8000",  # pages, half of WAL_BYTES_MAX: those written over and over are moved once
     f"busy_timeout = {_BUSY_MS}",
 )
-
-
-class Meta(msgspec.Struct, frozen=True):
-    """What the file says about itself."""
-
-    schema_version: str
-    generation: str
-    boot_id: str
-    is_clean: bool
-    shards: int
-    created_at: str
-
-
-class Cursor(msgspec.Struct):
-    """How far one shard has been followed; a row of `mirror_cursors`. Moments in nanoseconds, 0 for never."""
-
-    shard: int
-    applied_index: int
-    updated_at: int
-    caught_up_at: int
-    is_following: bool
-    rows_total: int
-
-
-class Turn(msgspec.Struct):
-    """What one shard contributes to a transaction."""
-
-    shard: int
-    rows: Rows
-    cursor: Cursor | None = None  # None inside a scan: the cursor moves when the scan is whole
-    stretch: Stretch | None = None  # cleared before the rows are put
-    presence: list[Row] | None = None  # None: unchanged
 
 
 class MirrorDb:
@@ -93,23 +58,24 @@ class MirrorDb:
                 self._connection.execute(statement)
             for statement, values in seed_rows():
                 self._connection.execute(statement, values)
-            self._put_meta(Meta(SCHEMA_VERSION, generation, boot_id, False, shards, to_rfc3339(now)))
+            self._put_meta(Meta(schema_version(), generation, boot_id, False, shards, to_rfc3339(now)))
 
     def meta(self) -> Meta:
         row = self._connection.execute(statements.READ_META).fetchone()
         if row is None:
             raise sqlite3.DatabaseError("mirror_meta is empty")
-        return _to_meta(row)
+        return to_meta(row)
 
     def put_meta(self, meta: Meta) -> None:
         with self._transaction():
             self._put_meta(meta)
 
     def _put_meta(self, meta: Meta) -> None:
-        self._connection.execute(
-            statements.PUT_META,
-            (1, meta.schema_version, meta.generation, meta.boot_id, int(meta.is_clean), meta.shards, meta.created_at),
-        )
+        self._connection.execute(statements.PUT_META, meta_row(meta))
+
+    @property
+    def generation(self) -> str:
+        return self.meta().generation
 
     def forget_the_moment(self) -> None:
         """At the start: nobody is known to wait, and no shard is being followed yet."""
@@ -131,18 +97,7 @@ class MirrorDb:
 
     def _write_turn(self, turn: Turn) -> None:
         many = self._connection.executemany
-        stretch = turn.stretch or NO_STRETCH
-        of_tables = (
-            (statements.JOBS, turn.rows.jobs, stretch.jobs),
-            (statements.BONDED_JOBS, turn.rows.bonded_jobs, None),  # the line before has cleared the stretch
-            (statements.JOB_ERRORS, turn.rows.job_errors, stretch.job_errors),
-            (statements.QUEUES, turn.rows.queues, stretch.queues),
-            (statements.MINUTES, turn.rows.queue_minutes, stretch.queue_minutes),
-            (statements.WORKERS, turn.rows.workers, stretch.workers),
-            (statements.BATCHES, turn.rows.batches, stretch.batches),
-            (statements.SCHEDULES, turn.rows.schedules, stretch.schedules),
-        )
-        for statement, rows, bounds in of_tables:
+        for statement, rows, bounds in parts(turn):
             if bounds is not None:
                 self._connection.execute(statement.clear_stretch, (*bounds, turn.shard))
             if rows.gone:
@@ -155,12 +110,16 @@ class MirrorDb:
             self._connection.execute(statements.CLEAR_PRESENCE_OF, (turn.shard,))
             many(statements.PUT_PRESENCE, turn.presence)
         if turn.cursor is not None:
-            self._connection.execute(statements.PUT_CURSOR, _cursor_row(turn.cursor))
+            self._connection.execute(statements.PUT_CURSOR, cursor_row(turn.cursor))
 
     def index(self, budget_ms: float) -> bool:
         """Bring the indexes of texts up to date for about so long (`indexing.py`). Whether more is left to do."""
         with self._transaction():
             return self._indexing.slice(budget_ms)
+
+    def put_cursors(self, cursors: Sequence[Cursor]) -> None:
+        with self._transaction():
+            self._connection.executemany(statements.PUT_CURSOR, [cursor_row(cursor) for cursor in cursors])
 
     def vouch(self, shards: Sequence[int], now: int) -> None:
         """A sign of life: these shards have had nothing new up to now."""
@@ -209,19 +168,3 @@ class MirrorDb:
                 self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-
-
-def _cursor_row(cursor: Cursor) -> Row:
-    return (
-        cursor.shard,
-        cursor.applied_index,
-        to_rfc3339(cursor.updated_at),
-        to_rfc3339_or_none(cursor.caught_up_at),
-        int(cursor.is_following),
-        cursor.rows_total,
-    )
-
-
-def _to_meta(row: tuple[str, str, str, int, int, str]) -> Meta:
-    schema_version, generation, boot_id, is_clean, shards, created_at = row
-    return Meta(schema_version, generation, boot_id, bool(is_clean), shards, created_at)

@@ -22,6 +22,8 @@ import sqlalchemy as sa
 
 from gateway.mirror.seed_tables import integer, metadata, text, text_or_null
 
+SQLITE_ONLY = {"sqlite_only": True}  # PostgreSQL has none of these tables
+
 # A part of a document is indexed up to here.
 PART_CHARS_MAX = 16_384
 
@@ -35,6 +37,7 @@ documents = sa.Table(
     text_or_null("tags"),
     integer("is_partial"),  # 1: the indexes do not hold all of it, and every search looks at it
     sa.UniqueConstraint("job_id", "shard"),
+    info=SQLITE_ONLY,
 )
 PARTIAL = "is_partial = 1"
 PARTIAL_DOCUMENTS = sa.Index("idx_documents_partial", documents.c.is_partial, sqlite_where=sa.text(PARTIAL))
@@ -46,6 +49,7 @@ job_tags = sa.Table(
     sa.Column("value", sa.BLOB, primary_key=True),  # of any type: SQLite then stores each as it is
     sa.Column("doc", sa.Integer, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
+    info=SQLITE_ONLY,
 )
 
 # One row.
@@ -56,6 +60,7 @@ index_progress = sa.Table(
     integer("jobs_seq"),  # every job up to this `jobs.seq` is indexed
     integer("error_id"),  # and every error up to this `job_errors.id`
     integer("documents"),
+    info=SQLITE_ONLY,
 )
 
 WORDS_TOKENIZER = "unicode61 remove_diacritics 2"

@@ -67,6 +67,10 @@ class ShardLink:
     def forget(self) -> None:
         self._asked = None
 
+    def hurry(self) -> None:
+        """Do not wait for the answer: something else is to be asked."""
+        self._deadline_at = 0.0
+
     def receive(self) -> Batch | Piece | Refusal | None:
         """The answer to the question, if it is among what has arrived."""
         answer: Batch | Piece | Refusal | None = None

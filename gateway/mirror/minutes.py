@@ -3,13 +3,13 @@
 import sqlalchemy as sa
 
 from corvo.job import Minute
-from gateway.mirror.seed_tables import integer, metadata, text
+from gateway.mirror.seed_tables import INTEGER, integer, metadata, text
 
 queue_minutes = sa.Table(
     "queue_minutes",
     metadata,
     text("queue", primary_key=True),
-    sa.Column("minute", sa.Integer, primary_key=True, autoincrement=False),  # since 1970
+    sa.Column("minute", INTEGER, primary_key=True, autoincrement=False),  # since 1970
     integer("shard"),
     integer("enqueued"),
     integer("completed"),

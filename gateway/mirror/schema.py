@@ -1,8 +1,8 @@
-"""The tables of `read.db`: the seed's schema, and what the mirror needs beside it.
+"""The tables of the read database: the seed's schema, and what the mirror needs beside it.
 
-Read by `statements.py` (which writes them) and by `gateway/answers` (which reads them). The file is derived from the
-shards and never migrated: `SCHEMA_VERSION` is the fingerprint of every statement below, and a file with another
-fingerprint is built anew.
+Read by `statements.py` (which writes them) and by `gateway/answers` (which reads them); `making.py` turns them into
+statements for SQLite and for PostgreSQL. A read database is derived from the shards and never migrated: one with
+another fingerprint of its schema is built anew.
 
 Departures from the seed, each with its reason:
 
@@ -23,47 +23,45 @@ Departures from the seed, each with its reason:
 - `schedules` knows whether it is paused, what its jobs are like and which slots it catches up with. `last_run` is the
   last slot that fired; `next_run` is NULL while it is paused, and after a change the moment of that change, until the
   leader has worked out the slot.
+- Names of schedules are unique on the shards; here one may be gone and back in any order, like a job.
 - `unique_locks` stays empty. Who holds a key is decided and read on the queue's shard; `jobs.unique_key` finds the jobs
   here, and a copy of the locks would be two more writes for each of them.
 - `jobs.seq` numbers the versions of rows: each write of a job gives it a greater one, and what was written last is
-  the end of the table. The indexes of `fulltext.py` follow along it.
+  the end of the table. The indexes of `fulltext.py` follow along it. On PostgreSQL, which has none, it stays.
+- `jobs` knows `claimed_at` of a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
 - The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
   search are read in order of creation, while the order of fetching lives in LevelDB. The index of unique keys begins
   with the key: people look for one without knowing the queue. Each sort of search has an index.
 - Active jobs have an index by worker instead of one by lease: whose lease is over is the shard's business.
-- Foreign keys are declared, not enforced: rows of several shards arrive in any order.
-- `jobs_fts` and what else searches texts is made by `fulltext.py`, behind the jobs and not with them.
+- Foreign keys are declared, not enforced: rows of several shards arrive in any order. On PostgreSQL there are none.
+- `jobs_fts` and what else searches texts on SQLite is made by `fulltext.py`, behind the jobs and not with them.
 """
 
-from hashlib import blake2b
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
 
-from corvo.moments import to_rfc3339
-from gateway.mirror import minutes  # noqa: F401  # its table belongs to the schema
-from gateway.mirror.fulltext import VIRTUAL_TABLES, index_progress
+from gateway.mirror import fulltext, minutes  # noqa: F401  # their tables belong to the schema
 from gateway.mirror.seed_tables import (
+    INTEGER,
     counted_id,
     integer,
     integer_or_null,
     job_reference,
     metadata,
-    namespaces,
     real,
     real_or_null,
-    sso_settings,
+    shard_in_key,
     text,
     text_or_null,
 )
 
-ROWS_VERSION = 2  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
+ROWS_VERSION = 3  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
 
 jobs = sa.Table(
     "jobs",
     metadata,
-    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("seq", INTEGER, primary_key=True),
     text("id"),
     integer("shard"),
     text("queue"),
@@ -76,6 +74,7 @@ jobs = sa.Table(
     integer("retry_base_delay_ms", default=5000),
     integer("retry_max_delay_ms", default=600_000),
     text_or_null("unique_key"),
+    text_or_null("idempotency_key"),
     text_or_null("batch_id"),
     text_or_null("worker_id"),
     text_or_null("hostname"),
@@ -102,11 +101,18 @@ jobs = sa.Table(
     text_or_null("scheduled_at"),
     text_or_null("expire_at"),
     text("created_at"),
+    text_or_null("claimed_at"),
     text_or_null("started_at"),
     text_or_null("completed_at"),
     text_or_null("failed_at"),
     sa.UniqueConstraint("id", "shard"),
 )
+
+
+def _where(condition: sa.ColumnElement[bool] | sa.TextClause) -> dict[str, Any]:
+    """Of a partial index, on either database."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
 
 # Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
 BY_QUEUE = sa.Index("idx_jobs_queue_state_created", jobs.c.queue, jobs.c.state, jobs.c.created_at)
@@ -117,15 +123,15 @@ sa.Index(
     "idx_jobs_scheduled",
     jobs.c.state,
     jobs.c.scheduled_at,
-    sqlite_where=sa.text("state IN ('scheduled', 'retrying')"),
+    **_where(sa.text("state IN ('scheduled', 'retrying')")),
 )
-BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, sqlite_where=sa.text("state = 'active'"))
+BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, **_where(sa.text("state = 'active'")))
 
 
 def _where_given(name: str, column: str, *rest: str) -> sa.Index:
     """Of the jobs that have a value there; the others cost nothing."""
     indexed = [jobs.c[each] for each in (column, *rest)]
-    return sa.Index(name, *indexed, sqlite_where=jobs.c[column].is_not(None))
+    return sa.Index(name, *indexed, **_where(jobs.c[column].is_not(None)))
 
 
 BY_UNIQUE = _where_given("idx_jobs_unique", "unique_key", "queue")
@@ -141,8 +147,8 @@ BY_FAILED = _where_given("idx_jobs_failed", "failed_at")
 BY_DUE = _where_given("idx_jobs_due", "scheduled_at")
 URGENT = "priority < 2"
 TRIED_AGAIN = "attempt > 1"
-BY_PRIORITY = sa.Index("idx_jobs_priority", jobs.c.priority, jobs.c.created_at, sqlite_where=sa.text(URGENT))
-BY_ATTEMPT = sa.Index("idx_jobs_attempt", jobs.c.attempt, jobs.c.created_at, sqlite_where=sa.text(TRIED_AGAIN))
+BY_PRIORITY = sa.Index("idx_jobs_priority", jobs.c.priority, jobs.c.created_at, **_where(sa.text(URGENT)))
+BY_ATTEMPT = sa.Index("idx_jobs_attempt", jobs.c.attempt, jobs.c.created_at, **_where(sa.text(TRIED_AGAIN)))
 
 job_errors = sa.Table(
     "job_errors",
@@ -167,7 +173,7 @@ BY_FINGERPRINT = sa.Index(
     job_errors.c.queue,
     job_errors.c.fingerprint,
     job_errors.c.created_at,
-    sqlite_where=job_errors.c.fingerprint.is_not(None),
+    **_where(job_errors.c.fingerprint.is_not(None)),
 )
 
 sa.Table(
@@ -243,7 +249,7 @@ workers = sa.Table(
     "workers",
     metadata,
     text("id", primary_key=True),
-    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    shard_in_key(),
     text_or_null("hostname"),
     text_or_null("queues"),  # JSON array of names
     text("last_heartbeat"),
@@ -257,7 +263,7 @@ schedules = sa.Table(
     metadata,
     text("id", primary_key=True),
     integer("shard"),
-    text("name", unique=True),
+    text("name", index=True),
     text("queue"),
     text("cron"),
     text("timezone", default="UTC"),
@@ -281,7 +287,7 @@ presence = sa.Table(
     "presence",
     metadata,
     text("id", primary_key=True),
-    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    shard_in_key(),
     text_or_null("hostname"),
     text_or_null("queues"),
     text("last_heartbeat"),
@@ -294,7 +300,7 @@ presence = sa.Table(
 mirror_cursors = sa.Table(
     "mirror_cursors",
     metadata,
-    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    shard_in_key(),
     integer("applied_index"),  # everything up to it is in this file
     text("updated_at"),  # of the transaction that last wrote this row
     text_or_null("caught_up_at"),  # when the mirror last knew that it had everything; NULL: not yet
@@ -306,42 +312,12 @@ mirror_cursors = sa.Table(
 mirror_meta = sa.Table(
     "mirror_meta",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("id", INTEGER, primary_key=True, autoincrement=False),
     text("schema_version"),
     text("generation"),  # another one after each rebuild
-    text("boot_id"),  # of the machine while the file was last open for writing
+    text("origin"),  # SQLite: the machine's boot while the file was last open for writing; PostgreSQL: the cluster's id
     integer("is_clean"),  # 1: closed properly and on disk
     integer("shards"),
-    text("created_at"),
+    text("created_at"),  # when it was begun
+    text_or_null("published_at"),  # when readers were first shown it
 )
-
-_DIALECT = sqlite.dialect()
-_UNDATED = to_rfc3339(0)  # seeded rows must be the same in every node's file
-
-
-def create_statements() -> list[str]:
-    """The whole schema, parents before children, each table followed by its indexes."""
-    statements = []
-    for table in metadata.sorted_tables:
-        statements.append(str(CreateTable(table).compile(dialect=_DIALECT)))
-        statements += [
-            str(CreateIndex(index).compile(dialect=_DIALECT))
-            for index in sorted(table.indexes, key=lambda index: str(index.name))
-        ]
-    return [*statements, *VIRTUAL_TABLES]
-
-
-def seed_rows() -> list[tuple[str, tuple[str | int, ...]]]:
-    """Rows that exist before anybody writes: statements with their values."""
-    return [
-        (_insert(namespaces, "name", "created_at"), ("default", _UNDATED)),
-        (_insert(sso_settings, "id", "updated_at"), ("singleton", _UNDATED)),
-        (_insert(index_progress, "id", "jobs_seq", "error_id", "documents"), (1, 0, 0, 0)),
-    ]
-
-
-def _insert(table: sa.Table, *columns: str) -> str:
-    return str(table.insert().compile(dialect=_DIALECT, column_keys=columns))
-
-
-SCHEMA_VERSION = f"{ROWS_VERSION}-{blake2b(''.join(create_statements()).encode(), digest_size=8).hexdigest()}"

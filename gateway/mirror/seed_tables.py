@@ -10,33 +10,39 @@ schema and for tools; the mirror does not enforce them, because rows of several 
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 metadata = sa.MetaData()
+
+# PostgreSQL would sort by the habits of a language, and count to two milliards; SQLite compares bytes, and counts on.
+TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+INTEGER = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
+REAL: sa.types.TypeEngine[float] = sa.REAL().with_variant(sa.Double(), "postgresql")
 
 
 def text(name: str, *rest: Any, default: str | None = None, **options: Any) -> sa.Column[Any]:
     """A TEXT column that must have a value."""
-    return sa.Column(name, sa.Text, *rest, nullable=False, server_default=default, **options)
+    return sa.Column(name, TEXT, *rest, nullable=False, server_default=default, **options)
 
 
 def text_or_null(name: str, *rest: Any) -> sa.Column[Any]:
-    return sa.Column(name, sa.Text, *rest)
+    return sa.Column(name, TEXT, *rest)
 
 
 def integer(name: str, *, default: int | None = None, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, sa.Integer, nullable=False, server_default=_literal(default), **options)
+    return sa.Column(name, INTEGER, nullable=False, server_default=_literal(default), **options)
 
 
 def integer_or_null(name: str) -> sa.Column[Any]:
-    return sa.Column(name, sa.Integer)
+    return sa.Column(name, INTEGER)
 
 
 def real(name: str, *, default: int) -> sa.Column[Any]:
-    return sa.Column(name, sa.REAL, nullable=False, server_default=_literal(default))
+    return sa.Column(name, REAL, nullable=False, server_default=_literal(default))
 
 
 def real_or_null(name: str) -> sa.Column[Any]:
-    return sa.Column(name, sa.REAL)
+    return sa.Column(name, REAL)
 
 
 def job_reference() -> sa.Column[Any]:
@@ -45,7 +51,12 @@ def job_reference() -> sa.Column[Any]:
 
 
 def counted_id() -> sa.Column[Any]:
-    return sa.Column("id", sa.Integer, primary_key=True, autoincrement=True)
+    return sa.Column("id", INTEGER, primary_key=True, autoincrement=True)
+
+
+def shard_in_key() -> sa.Column[Any]:
+    """The shard, where it is part of the key."""
+    return sa.Column("shard", INTEGER, primary_key=True, autoincrement=False)
 
 
 def _literal(default: int | None) -> Any:
@@ -114,7 +125,7 @@ sa.Table(
     counted_id(),
     job_reference(),
     text("dimension"),
-    sa.Column("value", sa.REAL, nullable=False),
+    sa.Column("value", REAL, nullable=False),
     text_or_null("scorer"),
     text("created_at"),
     sqlite_autoincrement=True,

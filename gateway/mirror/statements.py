@@ -1,4 +1,4 @@
-"""The statements that write `read.db`, made once from the tables of `schema.py`.
+"""The statements that write an SQLite read database, made once from the tables of `schema.py`.
 
 Plain SQL with question marks for the driver's `executemany`: building a Core statement for each of 50,000 rows a
 second would cost more than SQLite itself. Rows are replaced whole, so a row always equals its record, whatever stood
@@ -18,6 +18,7 @@ class TableStatements:
     """How one mirrored table is written. `name` is the record's name on its shard."""
 
     def __init__(self, table: sa.Table, columns: tuple[str, ...], *name: str) -> None:
+        self.table, self.columns, self.name = table, columns, name
         named = [table.c[column] for column in name]
         shard = table.c.shard == sa.bindparam("of_shard")
         self.put = _replace(table, columns)
@@ -55,9 +56,8 @@ PUT_PRESENCE = _replace(schema.presence, columns.WORKER_COLUMNS)
 CLEAR_PRESENCE = _text(sa.delete(schema.presence))
 CLEAR_PRESENCE_OF = _text(sa.delete(schema.presence).where(schema.presence.c.shard == sa.bindparam("of_shard")))
 
-PUT_CURSOR = _replace(
-    schema.mirror_cursors, ("shard", "applied_index", "updated_at", "caught_up_at", "is_following", "rows_total")
-)
+CURSOR_COLUMNS = ("shard", "applied_index", "updated_at", "caught_up_at", "is_following", "rows_total")
+PUT_CURSOR = _replace(schema.mirror_cursors, CURSOR_COLUMNS)
 _cursors = schema.mirror_cursors
 VOUCH = _text(
     sa.update(_cursors)
@@ -68,7 +68,15 @@ FALL_BEHIND = "UPDATE mirror_cursors SET is_following = 0 WHERE shard = ?"
 FALL_BEHIND_ALL = "UPDATE mirror_cursors SET is_following = 0"
 READ_CURSORS = "SELECT shard, applied_index, caught_up_at, rows_total FROM mirror_cursors ORDER BY shard"
 
-PUT_META = _replace(
-    schema.mirror_meta, ("id", "schema_version", "generation", "boot_id", "is_clean", "shards", "created_at")
+META_COLUMNS = (
+    "id",
+    "schema_version",
+    "generation",
+    "origin",
+    "is_clean",
+    "shards",
+    "created_at",
+    "published_at",
 )
-READ_META = "SELECT schema_version, generation, boot_id, is_clean, shards, created_at FROM mirror_meta WHERE id = 1"
+PUT_META = _replace(schema.mirror_meta, META_COLUMNS)
+READ_META = f"SELECT {', '.join(META_COLUMNS)} FROM mirror_meta WHERE id = 1"

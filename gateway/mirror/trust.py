@@ -7,35 +7,36 @@ A process crash is harmless: the kernel still has every page. A power cut under 
 `integrity_check` may call the wreck sound; hence the boot's id. An untrusted file is removed *before* the rebuild:
 an answer "not available, try again in a second" is better than a wrong one.
 
-A rebuild fills `read.db.new-{generation}`, which no reader knows. When it is complete it is checkpointed and closed,
-so that the one file holds everything; then it is renamed. A write-ahead log is bound to its database by name only: if
-the old log met the new file, SQLite would replay it there. So the three old files go first, the database before its
-log, and nothing can open a database beside a log that is not its own. (A reader that had opened the old file holds
-on to the old inodes until it looks at the path again; `answers/database.py` does so at every query.)
+`read.db` is a symbolic link to `read.db.{generation}`. A write-ahead log is bound to its database by name only: if the
+log of one met another file, SQLite would replay it there. SQLite resolves the link before it names the log, so each
+generation has a name, a log and an index of its own, and a new link, renamed over the old one, shows readers the other
+database from one instant to the next. The former one stays for a moment, for a reader that has resolved the link and
+not yet opened the file; whoever has opened it keeps its inodes, and looks at the path again at the next question
+(`answers/database.py`).
 
 No file of a database that this process has open is ever opened directly: closing such a descriptor would drop
 SQLite's own locks.
 """
 
+import re
 import sqlite3
 import time
 from pathlib import Path
 
 import msgspec
 
+from corvo.moments import to_rfc3339
 from gateway.mirror.database import MirrorDb
-from gateway.mirror.schema import SCHEMA_VERSION
+from gateway.mirror.home import Remedy, Untrusted
+from gateway.mirror.making import schema_version
 
 READ_DB = "read.db"
 CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; beyond it readers find damage and say so
 CLOSE_PATIENCE_MS = 300  # twice this and the rest must fit into the second that the supervisor expects
+FORMER_KEPT_S = 2.0  # far longer than a reader takes from the link to the file
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-OPEN_TRIES, OPEN_PAUSE_S = 10, 0.02
-
-
-class Untrusted(Exception):
-    """The file cannot be believed; the reason is a few words for the log."""
+_OUTSIDE_FAULTS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY})
+_OF_A_GENERATION = re.compile(r"\.(new-)?[0-9a-f]+(-wal|-shm)?|-wal|-shm")  # behind the name; `new-` is of old versions
 
 
 def read_boot_id() -> str:
@@ -46,96 +47,148 @@ def read_boot_id() -> str:
         return ""
 
 
-def open_trusted(path: Path, boot_id: str, shards: int) -> MirrorDb:
-    """The database, marked as open on disk before anything else is written to it."""
-    if not path.exists():
-        raise Untrusted("there is no file")
-    database = None
-    try:
-        database = MirrorDb(path)
-        meta = database.meta()
-        if meta.schema_version != SCHEMA_VERSION:
-            raise Untrusted(f"its schema is {meta.schema_version}, ours is {SCHEMA_VERSION}")
-        if meta.shards != shards:
-            raise Untrusted(f"it was made for {meta.shards} shards, the node has {shards}")
-        if not meta.is_clean and (not boot_id or meta.boot_id != boot_id):
-            raise Untrusted("the machine stopped while it was open")
-        if path.stat().st_size <= CHECKED_BYTES_MAX and not database.is_sound():
-            raise Untrusted("its pages are damaged")
-        # The mark must be in the file itself and on disk: left in the log it could be overwritten there later,
-        # unsynced, and a power cut would bring the old "closed cleanly" back.
-        database.sync(True)
-        database.put_meta(msgspec.structs.replace(meta, boot_id=boot_id, is_clean=False))
-        if not database.checkpoint():
-            raise Untrusted("readers would not let go of its log")
-        database.sync(False)
-        database.forget_the_moment()
-    except sqlite3.Error as error:
-        if database is not None:
-            database.close()
-        raise Untrusted(f"it cannot be read: {error}") from None
-    except Untrusted:
-        if database is not None:
-            database.close()
-        raise
-    return database
+class ReadFile:
+    """The home of an SQLite read database."""
 
+    faults: tuple[type[Exception], ...] = (sqlite3.Error,)
 
-def begin_rebuild(path: Path, boot_id: str, shards: int, now: int) -> MirrorDb:
-    """An empty database beside the path, where nothing is left of the old one or of attempts before."""
-    remove(path)
-    for leftover in path.parent.glob(f"{path.name}.new-*"):
-        leftover.unlink(missing_ok=True)
-    suspicion(path).unlink(missing_ok=True)
-    generation = f"{now:x}"
-    database = MirrorDb(path.with_name(f"{path.name}.new-{generation}"))
-    database.create(generation, boot_id, shards, now)
-    return database
+    def __init__(self, path: Path, boot_id: str, shards: int) -> None:
+        self.path = path
+        self.name = path.name
+        self._boot_id = boot_id
+        self._shards = shards
+        self._inodes = (0, 0)  # of what is published
+        self._former: list[tuple[MirrorDb, float]] = []  # databases that were published, and when each may go
 
-
-def publish(building: MirrorDb, path: Path) -> MirrorDb:
-    """The finished build takes the name that readers open. The old object is closed, the new one returned."""
-    if not building.checkpoint():
-        raise sqlite3.OperationalError("somebody reads a database that is still being built")
-    building.close()  # the last connection: SQLite removes the log and its index
-    remove(path)
-    building.path.rename(path)
-    return _open_published(path)
-
-
-def _open_published(path: Path) -> MirrorDb:
-    """A reader that opens the file in this very moment makes its log and index too, and SQLite may tell whoever comes
-    second of an I/O error."""
-    for _ in range(OPEN_TRIES - 1):
+    def open_trusted(self) -> MirrorDb:
+        """The database, marked as open on disk before anything else is written to it."""
+        path = self.path
+        if not path.exists():
+            raise Untrusted("there is no file")
+        self._remove_leftovers()
+        database = None
         try:
-            return MirrorDb(path)
-        except sqlite3.OperationalError:
-            time.sleep(OPEN_PAUSE_S)
-    return MirrorDb(path)
+            database = MirrorDb(path.resolve())
+            meta = database.meta()
+            if meta.schema_version != schema_version():
+                raise Untrusted(f"its schema is {meta.schema_version}, ours is {schema_version()}")
+            if meta.shards != self._shards:
+                raise Untrusted(f"it was made for {meta.shards} shards, the node has {self._shards}")
+            if not meta.is_clean and (not self._boot_id or meta.origin != self._boot_id):
+                raise Untrusted("the machine stopped while it was open")
+            if path.stat().st_size <= CHECKED_BYTES_MAX and not database.is_sound():
+                raise Untrusted("its pages are damaged")
+            # The mark must be in the file itself and on disk: left in the log it could be overwritten there later,
+            # unsynced, and a power cut would bring the old "closed cleanly" back.
+            database.sync(True)
+            database.put_meta(msgspec.structs.replace(meta, origin=self._boot_id, is_clean=False))
+            if not database.checkpoint():
+                raise Untrusted("readers would not let go of its log")
+            database.sync(False)
+            database.forget_the_moment()
+        except sqlite3.Error as error:
+            if database is not None:
+                database.close()
+            raise Untrusted(f"it cannot be read: {error}") from None
+        except Untrusted:
+            if database is not None:
+                database.close()
+            raise
+        self._inodes = inodes(path)
+        return database
 
+    def begin(self, now: int) -> MirrorDb:
+        self._remove_leftovers()
+        generation = f"{now:x}"
+        database = MirrorDb(self.path.with_name(f"{self.name}.{generation}"))
+        database.create(generation, self._boot_id, self._shards, now)
+        return database
 
-def close_clean(database: MirrorDb) -> None:
-    """Everything on disk, then the mark that says so, then the mark on disk.
+    def remove_published(self) -> None:
+        remove(self.path)
+        suspicion(self.path).unlink(missing_ok=True)
 
-    A reader that holds the log costs the mark, not the time: the file is then good for this boot only.
-    """
-    meta = database.meta()
-    database.sync(True)
-    database.forget_the_moment()  # also gives the checkpoint something to sync: pages moved earlier may not be on disk
-    if database.checkpoint(CLOSE_PATIENCE_MS):
-        database.put_meta(msgspec.structs.replace(meta, is_clean=True))
-        database.checkpoint(CLOSE_PATIENCE_MS)
-    database.close()
+    def publish(self, building: MirrorDb, now: int) -> None:
+        building.put_meta(msgspec.structs.replace(building.meta(), published_at=to_rfc3339(now)))
+        link = self.path.with_name(f"{self.name}.link")
+        link.unlink(missing_ok=True)
+        link.symlink_to(building.path.name)
+        link.rename(self.path)
+        suspicion(self.path).unlink(missing_ok=True)
+        self._inodes = inodes(self.path)
+
+    def retire(self, former: MirrorDb) -> None:
+        """Closed later as well: the last to close a database removes its log, under those who are just opening it."""
+        self._former.append((former, time.monotonic() + FORMER_KEPT_S))
+
+    def abandon(self, building: MirrorDb) -> None:
+        _discard(building)
+
+    def look(self, published: MirrorDb) -> None:
+        found = inodes(self.path)
+        if found != self._inodes or 0 in found:  # 0 on both sides: deleted before we had looked even once
+            raise sqlite3.DatabaseError("the file was deleted or replaced")
+        if is_suspected(self.path):
+            raise sqlite3.DatabaseError("a reader found it damaged")
+        published.maybe_cut_log()
+        while self._former and self._former[0][1] < time.monotonic():
+            _discard(self._former.pop(0)[0])
+
+    def close_clean(self, published: MirrorDb) -> None:
+        """Everything on disk, then the mark that says so, then the mark on disk.
+
+        A reader that holds the log costs the mark, not the time: the file is then good for this boot only.
+        """
+        self.release()
+        meta = published.meta()
+        published.sync(True)
+        published.forget_the_moment()  # also gives the checkpoint something to sync: pages moved earlier may not be
+        if published.checkpoint(CLOSE_PATIENCE_MS):
+            published.put_meta(msgspec.structs.replace(meta, is_clean=True))
+            published.checkpoint(CLOSE_PATIENCE_MS)
+        published.close()
+
+    def release(self) -> None:
+        while self._former:
+            _discard(self._former.pop()[0])
+
+    def remedy(self, error: Exception) -> Remedy:
+        """The disk is full, the memory used up: another file would fare no better."""
+        return "end" if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUTSIDE_FAULTS else "rebuild"
+
+    def _remove_leftovers(self) -> None:
+        """Every generation but the published one, and those that somebody may be about to open."""
+        kept = {former.path.name for former, _ in self._former}
+        if self.path.exists():
+            kept.add(self.path.resolve().name)
+        for file in self.path.parent.glob(f"{self.name}*"):
+            rest = file.name.removeprefix(self.name)
+            is_kept = file.name.removesuffix("-wal").removesuffix("-shm") in kept
+            if _OF_A_GENERATION.fullmatch(rest) and not is_kept:
+                file.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:
+    """The link first: nobody finds what is then taken away."""
+    target = path.resolve()
+    path.unlink(missing_ok=True)
+    _remove_files(target)
+
+
+def _discard(database: MirrorDb) -> None:
+    _remove_files(database.path)
+    database.close()
+
+
+def _remove_files(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)
 
 
 def inodes(path: Path) -> tuple[int, int]:
     """Of the file and its log; 0 for what is not there. They change when somebody deletes or replaces a file."""
-    return _inode(path), _inode(Path(f"{path}-wal"))
+    target = path.resolve()
+    return _inode(target), _inode(Path(f"{target}-wal"))
 
 
 def suspicion(path: Path) -> Path:

@@ -17,6 +17,7 @@ from corvo.cli.server import (
     CannotStart,
     await_orphans,
     banner,
+    check_driver,
     check_http_server,
     check_identity,
     check_raft_ports,
@@ -82,6 +83,14 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None,
 
     with pytest.raises(CannotStart, match=words):
         check_secret(str(tmp_path / "secret"))
+
+
+def test_a_driver_that_is_not_installed_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it could not be imported
+
+    with pytest.raises(CannotStart, match="pip install 'corvo-server\\[postgres\\]'"):
+        check_driver("postgresql://host/db")
+    check_driver("")
 
 
 def test_the_secret_is_what_the_file_holds(tmp_path: Path) -> None:

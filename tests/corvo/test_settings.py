@@ -157,3 +157,9 @@ def test_faults_of_a_cluster_are_told_beside_all_others() -> None:
 )
 def test_what_fits_together_is_taken(flags: dict) -> None:
     load(flags, {})
+
+
+def test_an_address_of_a_read_database_that_is_none_is_refused_without_its_password() -> None:
+    (fault,) = faults_of({"read_db": "mysql://me:s3cret@host/db"})
+
+    assert fault.startswith("--read-db is 'mysql://me:***@host/db': expected postgresql://user@host/database")

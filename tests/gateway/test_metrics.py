@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from corvo.queries.cluster import ReplicaStatus, ShardStatus
 from corvo.queries.members import Members
 from corvo.queries.queues import QueueView
+from gateway.answers.lag import Lag
 from gateway.app import ENDPOINTS
 from gateway.http import METHODS
 from gateway.metrics import Metrics
@@ -28,8 +29,12 @@ def samples_of(content: bytes) -> Samples:
     return samples
 
 
+def a_lag(lag_ms: float) -> Lag:
+    return Lag(lag_ms, "g1", rows_total=12, rebuilt_at=1_700_000_000.0, rebuild_ms=250.0)
+
+
 def rendered(statuses: list[ShardStatus], queues: list[QueueView] | None = None, lag: float | None = 5.0) -> Samples:
-    return samples_of(Metrics().render(statuses, queues or [], lag))
+    return samples_of(Metrics().render(statuses, queues or [], None if lag is None else a_lag(lag)))
 
 
 def a_queue(name: str, **counts: int) -> QueueView:
@@ -44,7 +49,7 @@ def a_queue(name: str, **counts: int) -> QueueView:
 
 
 def test_the_page_is_read_by_prometheus_own_reader() -> None:
-    content = Metrics().render([a_status(0), a_status(1)], [a_queue("mail", pending=2)], 1_500)
+    content = Metrics().render([a_status(0), a_status(1)], [a_queue("mail", pending=2)], a_lag(1_500))
     families = {family.name: family.type for family in text_string_to_metric_families(content.decode())}
 
     assert families["corvo_http_requests"] == "counter"
@@ -116,6 +121,15 @@ def test_jobs_are_summed_over_queues_and_no_queue_is_a_label() -> None:
 def test_a_lag_that_nobody_knows_is_not_shown() -> None:
     assert rendered([], lag=1_500)["corvo_read_db_lag_seconds"] == [({}, 1.5)]
     assert "corvo_read_db_lag_seconds" not in rendered([], lag=None)
+
+
+def test_the_read_database_says_how_much_was_written_and_when_it_was_built() -> None:
+    samples = rendered([])
+
+    assert samples["corvo_read_db_rows_total"] == [({}, 12)]
+    assert samples["corvo_read_db_rebuilt_timestamp_seconds"] == [({}, 1_700_000_000)]
+    assert samples["corvo_read_db_rebuild_seconds"] == [({}, 0.25)]
+    assert samples["corvo_read_db_info"] == [({"generation": "g1"}, 1)]
 
 
 # What is counted of requests

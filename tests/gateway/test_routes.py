@@ -78,6 +78,8 @@ routes = Routes(ENDPOINTS)
         ("POST", "/cluster/join", "cluster_join", ()),
         ("POST", "/cluster/remove", "cluster_remove", ()),
         ("POST", "/cluster/transfer", "cluster_transfer", ()),
+        ("POST", "/admin/rebuild-read-db", "rebuild_read_db", ()),
+        ("POST", "/admin/rebuild-sqlite", "rebuild_sqlite", ()),
         ("GET", "/info", "info", ()),
         ("GET", "/events", "events", ()),
         ("GET", "/cluster/events", "cluster_events", ()),

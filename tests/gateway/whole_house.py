@@ -12,6 +12,7 @@ from gateway.fetching import Fetching
 from gateway.health import Health
 from gateway.journeys import Journeys
 from gateway.pages import Pages
+from gateway.rebuilding import Rebuilding
 from gateway.stream import Streams
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
 from tests.support.builders import NOW, Clock
@@ -26,7 +27,8 @@ class WholeHouse(House):
         health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
         fetching = Fetching(shards, self.draining)  # type: ignore[arg-type]
         self.listening = Listening(shards, self.draining)  # type: ignore[arg-type]
-        journeys = Journeys(shards, fetching, self.read_db, mint, health, self.listening)  # type: ignore[arg-type]
+        rebuilding = Rebuilding(path.parent, self.read_db)
+        journeys = Journeys(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
         streams = Streams(shards, fetching, asking)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
     tokens, parser → syntax       the text as a tree; a mistake is refused with its column
     sql                           the tree as an expression of SQLAlchemy, for the payloads that SQLite reads exactly
+    postgres, patterns            the same for PostgreSQL, which reads all that it can hold
     evaluation                    the tree over one payload in Python, for the others: those with a backslash
     matching                      regular expressions
     literals                      what an index may look for first
@@ -10,9 +11,11 @@ The language, for its users: docs/reference/payload-jq.md.
 """
 
 import sqlite3
+from typing import Any
 
 import sqlalchemy as sa
 
+from gateway.answers.jq import postgres
 from gateway.answers.jq.evaluation import is_equal_json, matches
 from gateway.answers.jq.literals import literals_of
 from gateway.answers.jq.matching import is_found
@@ -22,11 +25,13 @@ from gateway.answers.jq.sql import compiled
 __all__ = ["condition", "functions", "literals"]
 
 
-def condition(text: str, payload: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+def condition(text: str, payload: sa.ColumnElement[Any], is_postgresql: bool = False) -> sa.ColumnElement[bool]:
     """The expression over a column of JSON; refuses, with the column of the mistake, what is none.
 
-    The connection must know `functions`. What is not JSON does not match.
+    On SQLite the connection must know `functions`; on PostgreSQL the column is a jsonb. What is no JSON does not match.
     """
+    if is_postgresql:
+        return sa.case((payload.is_not(None), postgres.compiled(parse(text), payload)), else_=sa.false())
     exact = compiled(parse(text), payload)
     has_escapes = sa.func.instr(payload, "\\") != 0
     return sa.case(

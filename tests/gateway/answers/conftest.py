@@ -1,4 +1,4 @@
-"""A `read.db` made by the row writer, and a way to ask it."""
+"""A read database made by the row writer, and a way to ask it: on SQLite and on PostgreSQL."""
 
 import asyncio
 import time
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from corvo.batches import Batch
 from corvo.job import Job, JobError, Minute, Queue, Worker, encode
 from corvo.state import keys
-from gateway.answers.database import ReadDb
-from gateway.mirror import trust
-from gateway.mirror.database import Cursor, MirrorDb, Turn
+from gateway.answers.database import Prepared, ReadDb
+from gateway.answers.sqlite import DIALECT
+from gateway.mirror.home import Untrusted
 from gateway.mirror.rows import presence_rows, to_rows
+from gateway.mirror.turns import Cursor, Turn
+from tests.support.read_dbs import FilePlace, Place
 
 Record = Job | JobError | Minute | Queue | Worker | Batch
 
@@ -22,18 +25,29 @@ Record = Job | JobError | Minute | Queue | Worker | Batch
 class Written:
     """One published database with its writer."""
 
-    def __init__(self, path: Path, shards: int = 1) -> None:
-        self.path = path
+    def __init__(self, place: Place, shards: int = 1) -> None:
+        self.place = place
         self.shards = shards
-        self.writer = self._publish()
+        self.path: Any = place.address
+        self.home = place.home(shards)
+        try:
+            self.writer = self.home.open_trusted()
+        except Untrusted:
+            self.writer = self._publish()
 
-    def _publish(self) -> MirrorDb:
-        building = trust.begin_rebuild(self.path, "boot-1", self.shards, time.time_ns())
-        return trust.publish(building, self.path)
+    def _publish(self) -> Any:
+        building = self.home.begin(time.time_ns())
+        self.home.publish(building, time.time_ns())
+        return building
 
     def swap(self) -> None:
-        self.writer.close()
+        former = self.writer
         self.writer = self._publish()
+        self.home.retire(former)
+
+    def close(self) -> None:
+        self.writer.close()
+        self.home.release()
 
     def put(self, *records: Record, shard: int = 0, presence: Iterable[Worker] = ()) -> None:
         rows = to_rows(shard, [(key_of(record), encode(record)) for record in records])
@@ -74,11 +88,25 @@ def key_of(record: Record) -> bytes:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Iterator[Written]:
-    made = Written(tmp_path / trust.READ_DB)
+def written(kept_place: Place) -> Iterator[Written]:
+    made = Written(kept_place)
     made.put_cursor()
     yield made
-    made.writer.close()
+    made.close()
+
+
+@pytest.fixture
+def explain(tmp_path: Path) -> Iterator[Callable[[Any], tuple[str, list[str]]]]:
+    """The text that SQLite is given, and the steps of its plan: without statistics it must be told the index."""
+    made = Written(FilePlace(tmp_path))
+
+    def explained(statement: Prepared | sa.Select[Any]) -> tuple[str, list[str]]:
+        prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
+        text, parameters = prepared.on(DIALECT)
+        return text, [row[3] for row in made.writer._connection.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+
+    yield explained
+    made.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from corvo.errors import Refusal
 from corvo.queries.batches import batch_view
 from corvo.queries.batches_list import BatchesQuery
 from gateway.answers import batches_list
-from gateway.answers.database import Prepared
 from tests.support.builders import NOW
 
 OPEN = Batch("s00_batch_1", NOW + 1, description="first", total=3)
@@ -89,10 +88,10 @@ def test_a_cursor_that_is_not_ours_is_refused(written, find):
 
 
 @pytest.mark.parametrize(("state", "index"), [(None, "idx_batches_created"), ("open", "idx_batches_state_created")])
-def test_a_page_is_read_along_its_index_and_never_sorted(written, state, index):
-    page = Prepared(batches_list._page(BatchesQuery(state=state)))
+def test_a_page_is_read_along_its_index_and_never_sorted(explain, state, index):
+    _, steps = explain(batches_list._page(BatchesQuery(state=state)))
 
-    plan = str(written.writer._connection.execute(f"EXPLAIN QUERY PLAN {page.sql}", page.parameters).fetchall())
+    plan = str(steps)
 
     assert f"INDEX {index}" in plan
     assert "TEMP B-TREE" not in plan

@@ -1,21 +1,30 @@
+"""What holds for every read database, whatever it is made of."""
+
 import asyncio
-import sqlite3
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
 
 from corvo.errors import Refusal
 from gateway.answers import database as answers_database
-from gateway.answers import queues
-from gateway.answers.database import ReadDb
-from gateway.mirror import trust
+from gateway.answers import lag, queues
+from gateway.answers.database import OutOfTime, ReadDb
 from gateway.mirror.schema import jobs
+from tests.gateway.answers.conftest import Written
 from tests.support.builders import a_job
+
+COUNT = sa.select(sa.func.count()).select_from(jobs)
 
 
 def count(read_db):
-    return asyncio.run(read_db.ask(lambda reading: reading.rows(sa.select(sa.func.count()).select_from(jobs))[0][0]))
+    return asyncio.run(read_db.ask(lambda reading: reading.rows(COUNT)[0][0]))
+
+
+def lag_of(read_db):
+    return asyncio.run(lag.read_lag(read_db))
 
 
 def refused(read_db, question=lambda reading: reading.rows(sa.select(jobs.c.id))):
@@ -24,8 +33,14 @@ def refused(read_db, question=lambda reading: reading.rows(sa.select(jobs.c.id))
     return refusal.value
 
 
-def test_a_missing_database_is_unavailable_and_not_created(tmp_path):
-    read_db = ReadDb(tmp_path / "read.db")
+def endless():
+    n = sa.select(sa.literal(1).label("x")).cte("n", recursive=True)
+    n = n.union_all(sa.select(n.c.x))
+    return sa.select(sa.func.count()).select_from(n)
+
+
+def test_a_missing_database_is_unavailable_and_not_created(place, tmp_path):
+    read_db = ReadDb(place.address)
 
     refusal = refused(read_db)
 
@@ -46,35 +61,12 @@ def test_a_swapped_database_is_read_anew(written, read_db):
 
 def test_a_deleted_database_is_unavailable_until_it_is_back(written, read_db):
     assert count(read_db) == 0
-    written.writer.close()
-    trust.remove(written.path)
+    written.place.remove()
     assert refused(read_db).code == "READ_DB_UNAVAILABLE"
 
     written.swap()
 
     assert count(read_db) == 0
-
-
-def test_damage_is_unavailable_and_noted_for_the_mirror(written, read_db):
-    written.put(*[a_job(number) for number in range(200)])
-    trust.close_clean(written.writer)
-    content = bytearray(written.path.read_bytes())
-    content[4096:] = b"\xa5" * (len(content) - 4096)
-    written.path.write_bytes(content)
-
-    assert refused(read_db).code == "READ_DB_UNAVAILABLE"
-
-    assert trust.is_suspected(written.path)
-
-
-def test_a_file_that_is_no_database_is_unavailable(tmp_path):
-    path = tmp_path / "read.db"
-    path.write_bytes(b"no database at all " * 500)
-    read_db = ReadDb(path)
-
-    assert refused(read_db).code == "READ_DB_UNAVAILABLE"
-    assert trust.is_suspected(path)
-    read_db.close()
 
 
 def test_nothing_can_be_written_through_it(written, read_db):
@@ -87,12 +79,33 @@ def test_nothing_can_be_written_through_it(written, read_db):
 
 def test_a_question_that_takes_too_long_is_interrupted(written):
     read_db = ReadDb(written.path, budget_ms=50)
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
-    refusal = refused(read_db, lambda reading: reading._connection.execute(endless).fetchall())
+    refusal = refused(read_db, lambda reading: reading.rows(endless()))
 
     assert refusal.code == "DEADLINE_EXCEEDED"
-    assert count(read_db) == 0
+    patient = ReadDb(written.path)
+    assert count(patient) == 0
+    patient.close()
+    read_db.close()
+
+
+def test_a_part_that_takes_too_long_leaves_time_for_the_rest(written, read_db):
+    def question(reading):
+        with pytest.raises(OutOfTime), reading.budget(30):
+            reading.rows(endless())
+        return reading.rows(COUNT)
+
+    assert asyncio.run(read_db.ask(question)) == [(0,)]
+
+
+def test_a_part_that_takes_the_whole_time_ends_the_question(written):
+    read_db = ReadDb(written.path, budget_ms=50)
+
+    def question(reading):
+        with reading.budget(10_000):
+            reading.rows(endless())
+
+    assert refused(read_db, question).code == "DEADLINE_EXCEEDED"
     read_db.close()
 
 
@@ -116,11 +129,9 @@ def test_one_question_sees_one_moment(written, read_db):
     written.put(a_job(1))
 
     def question(reading):
-        before = reading.rows(sa.select(sa.func.count()).select_from(jobs))
-        written_by = threading.Thread(target=_write_one, args=(written.path,))
-        written_by.start()
-        written_by.join()
-        return before, reading.rows(sa.select(sa.func.count()).select_from(jobs))
+        before = reading.rows(COUNT)
+        written.place.tamper("DELETE FROM jobs")
+        return before, reading.rows(COUNT)
 
     before, after = asyncio.run(read_db.ask(question))
 
@@ -128,15 +139,76 @@ def test_one_question_sees_one_moment(written, read_db):
     assert count(read_db) == 0
 
 
-def _write_one(path):
-    connection = sqlite3.connect(path)
-    connection.execute("DELETE FROM jobs")
-    connection.commit()
-    connection.close()
+def test_one_question_never_mixes_two_databases(written, read_db):
+    written.put(a_job(1))
+    is_inside, may_go_on = threading.Event(), threading.Event()
+
+    def question(reading):
+        before = reading.rows(COUNT)
+        is_inside.set()
+        may_go_on.wait(5)
+        return before, reading.rows(COUNT)
+
+    with ThreadPoolExecutor(1) as another:
+        asking = another.submit(asyncio.run, read_db.ask(question))
+        assert is_inside.wait(5)
+        swap_and_put(written, 1, 2, 3)
+        may_go_on.set()
+        before, after = asking.result(5)
+
+    assert before == after
+    assert count(read_db) == 3
 
 
-def test_closing_twice_or_unused_harms_nothing(tmp_path):
-    read_db = ReadDb(tmp_path / "read.db")
+def swap_and_put(written, *numbers):
+    """A rebuild, as a mirror makes it: filled before anybody sees it."""
+    building = written.home.begin(time.time_ns())
+    former, written.writer = written.writer, building
+    written.put(*[a_job(number) for number in numbers])
+    written.home.publish(building, time.time_ns())
+    written.home.retire(former)
+
+
+def test_no_read_fails_while_databases_are_swapped(place):
+    made = Written(place)
+    made.put_cursor()
+    made.put(a_job(1))
+    read_db = ReadDb(place.address)
+    is_over = threading.Event()
+    found, failed = [], []
+
+    def hammer():
+        while not is_over.is_set():
+            try:
+                found.append(place.read("SELECT count(*) FROM jobs")[0][0])
+                found.append(count(read_db))
+            except (*place.faults, Refusal) as error:
+                failed.append(repr(error))
+
+    readers = [threading.Thread(target=hammer) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(8):
+            seen = len(found)
+            swap_and_put(made, 1)
+            made.home.look(made.writer)
+            deadline = time.monotonic() + 10
+            while len(found) < seen + 12 and not failed and time.monotonic() < deadline:
+                time.sleep(0.001)
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join()
+        read_db.close()
+        made.close()
+    assert failed == []
+    assert set(found) == {1}
+    assert len(found) >= 8 * 12
+
+
+def test_closing_twice_or_unused_harms_nothing(place):
+    read_db = ReadDb(place.address)
 
     read_db.close()
     read_db.close()

@@ -87,18 +87,18 @@ def test_a_moment_that_is_none_is_refused(written, ask):
 
 
 @pytest.mark.parametrize("queue", [None, "mail"])
-def test_groups_are_counted_along_the_index_alone(written, queue):
+def test_groups_are_counted_along_the_index_alone(explain, queue):
     prepared = Prepared(error_groups._groups(ErrorGroupsQuery(queue=queue), to_rfc3339(NOW)))
 
-    plan = str(written.writer._connection.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", prepared.parameters).fetchall())
+    plan = str(explain(prepared)[1])
 
     assert "USING COVERING INDEX idx_job_errors_fingerprint" in plan
     assert "FOR GROUP BY" not in plan
 
 
 @pytest.mark.parametrize("prepared", [error_groups._FIRST, error_groups._LAST])
-def test_the_ends_of_a_group_are_a_step_into_the_index(written, prepared):
-    plan = str(written.writer._connection.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", prepared.parameters).fetchall())
+def test_the_ends_of_a_group_are_a_step_into_the_index(explain, prepared):
+    plan = str(explain(prepared)[1])
 
     assert "idx_job_errors_fingerprint (queue=? AND fingerprint=? AND created_at>?)" in plan
     assert "TEMP B-TREE" not in plan

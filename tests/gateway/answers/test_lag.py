@@ -8,7 +8,6 @@ from corvo.errors import Refusal
 from corvo.moments import to_rfc3339
 from gateway.answers import lag
 from gateway.answers.database import ReadDb
-from gateway.mirror import trust
 from tests.support.builders import NOW
 
 from .conftest import Written
@@ -49,8 +48,8 @@ def test_the_worst_shard_counts(written, ask):
     assert ask(lag.read_lag).lag_ms >= 60_000
 
 
-def test_a_shard_never_heard_of_is_as_old_as_the_file(tmp_path):
-    made = Written(tmp_path / trust.READ_DB, shards=2)
+def test_a_shard_never_heard_of_is_as_old_as_the_file(place):
+    made = Written(place, shards=2)
     made.put_cursor(shard=0)
     made.writer.put_meta(msgspec.structs.replace(made.writer.meta(), created_at=to_rfc3339(NOW)))
     read_db = ReadDb(made.path)
@@ -59,7 +58,7 @@ def test_a_shard_never_heard_of_is_as_old_as_the_file(tmp_path):
 
     assert found.lag_ms > 1e9
     read_db.close()
-    made.writer.close()
+    made.close()
 
 
 def test_a_clock_that_went_back_gives_no_negative_lag(written, ask):

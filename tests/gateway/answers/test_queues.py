@@ -44,10 +44,10 @@ def test_the_oldest_pending_job_is_that_of_the_queue_itself(written, ask):
     assert mail.oldest_pending_at == to_rfc3339(NOW + 3)
 
 
-def test_the_oldest_pending_job_is_found_by_an_index(written):
-    explain, values = f"EXPLAIN QUERY PLAN {queues._QUEUES.sql}", queues._QUEUES.parameters
+def test_the_oldest_pending_job_is_found_by_an_index(explain):
+    _, steps = explain(queues._QUEUES)
 
-    plan = str(written.writer._connection.execute(explain, values).fetchall())
+    plan = str(steps)
 
     assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_created (queue=? AND state=?)" in plan
     assert "SCAN jobs" not in plan

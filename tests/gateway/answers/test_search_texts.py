@@ -10,9 +10,11 @@ from corvo.job import JobError
 from corvo.json_edge import decode_body
 from corvo.lifecycle import State
 from corvo.queries.search import FulltextQuery, SearchBody
-from gateway.answers import few, fulltext, search, walk
+from gateway.answers import few, fulltext, search, walk, words
 from gateway.answers.database import OutOfTime, ReadDb
+from tests.gateway.answers.conftest import Written
 from tests.support.builders import NOW, a_job, job_id
+from tests.support.read_dbs import FilePlace
 
 HOSTILE = (
     "'; DROP TABLE jobs; --",
@@ -230,7 +232,14 @@ def test_a_hit_shows_the_job(written, read):
     assert (bytes(hit.payload), bytes(hit.tags), without.tags) == (b'{"a":  "word"}', b'{"t":"x"}', None)
 
 
-def test_words_of_more_new_jobs_than_can_be_looked_through_are_not_called_complete(written, read, monkeypatch):
+def test_words_of_more_new_jobs_than_can_be_looked_through_are_not_called_complete(tmp_path, monkeypatch):
+    written = Written(FilePlace(tmp_path))
+    written.put_cursor()
+    read_db = ReadDb(written.path)
+
+    def read(q):
+        return asyncio.run(fulltext.answer(read_db, FulltextQuery(q=q)))
+
     monkeypatch.setattr(fulltext, "UNINDEXED_MAX", 3)
     written.put(*[a_job(number, payload=b'{"a":"word"}') for number in range(5)])
 
@@ -240,6 +249,25 @@ def test_words_of_more_new_jobs_than_can_be_looked_through_are_not_called_comple
     written.writer.index(1_000)
     answer = read("word")
     assert (len(answer.results), answer.is_complete) == (5, True)
+    read_db.close()
+    written.close()
+
+
+def test_words_are_looked_for_as_long_as_there_is_time(written, monkeypatch):
+    """On PostgreSQL, which has no index of them."""
+    monkeypatch.setattr(words, "SLICE", 2)
+    written.put(*[a_job(number, payload=b'{"a":"word"}', created_at=NOW + number) for number in range(5)])
+    if isinstance(written.place, FilePlace):
+        written.writer.index(1_000)
+    read_db = ReadDb(written.path)
+    answer = asyncio.run(fulltext.answer(read_db, FulltextQuery(q="word", limit=3)))
+    assert ([hit.id for hit in answer.results], answer.has_more) == ([job_id(4), job_id(3), job_id(2)], True)
+
+    monkeypatch.setattr(words, "SHARE", 0.0)  # no time for words at all
+    answer = asyncio.run(fulltext.answer(read_db, FulltextQuery(q="word")))
+
+    assert answer.is_complete is isinstance(written.place, FilePlace)
+    read_db.close()
 
 
 def test_words_of_a_text_that_is_no_more_are_not_found(written, read):

@@ -85,10 +85,10 @@ def test_a_queue_that_nobody_knows_is_refused(written, ask):
         ("mail", "SEARCH queue_minutes USING PRIMARY KEY (queue=? AND minute>? AND minute<?)"),
     ],
 )
-def test_minutes_are_read_in_their_order_and_no_others(written, queue, road):
+def test_minutes_are_read_in_their_order_and_no_others(explain, queue, road):
     prepared = Prepared(throughput._over(throughput.Span(1, 2), queue))
 
-    plan = str(written.writer._connection.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", prepared.parameters).fetchall())
+    plan = str(explain(prepared)[1])
 
     assert road in plan
     assert "TEMP B-TREE" not in plan

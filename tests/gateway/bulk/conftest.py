@@ -9,11 +9,11 @@ import pytest
 
 from corvo.lifecycle import State
 from corvo.sharding import shard_of_queue
-from gateway.mirror import trust
 from tests.gateway.answers.conftest import Written
 from tests.gateway.asgi import Reply
 from tests.gateway.whole_house import WholeHouse
 from tests.support.builders import NOW, SECOND
+from tests.support.read_dbs import FilePlace
 
 T = TypeVar("T")
 SHARDS = 3
@@ -77,8 +77,8 @@ class BulkHouse(WholeHouse):
 
 @pytest.fixture
 def bulk_house(tmp_path: Path) -> Iterator[BulkHouse]:
-    written = Written(tmp_path / trust.READ_DB, SHARDS)
+    written = Written(FilePlace(tmp_path), SHARDS)
     with BulkHouse(written) as house:
         house.mirror()
         yield house
-    written.writer.close()
+    written.close()

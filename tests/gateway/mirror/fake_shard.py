@@ -47,7 +47,11 @@ class FakeShard:
         self.scans: list[Scan] = []
         self.answers_to_lose = 0
         self.answers_lost = 0
-        self.after_piece: Callable[[], None] = lambda: None  # runs between two pieces of a scan
+        self.before_piece: Callable[[], object] = lambda: None
+        self.after_piece: Callable[[], object] = lambda: None  # runs between two pieces of a scan
+        self.lag_of_disk = 0  # pieces show the state of so many scans ago
+        self.stale_pieces = 0
+        self._disks: list[tuple[int, dict[bytes, bytes]]] = []
         self._feed: dict[int, list[bytes]] = {}
         self._floor = 0
         self._lock = threading.RLock()
@@ -154,6 +158,7 @@ class FakeShard:
         with self._lock:
             if isinstance(ask, Scan):
                 self.scans.append(ask)
+                self.before_piece()
                 self._send(router, peer, reply_to(call_id, self._piece(ask)))
                 self.after_piece()
             else:
@@ -161,12 +166,22 @@ class FakeShard:
                 self._parked.append(Parked(peer, call_id, ask, time.monotonic() + ask.wait_ms / 1000))
 
     def _piece(self, scan: Scan) -> Piece:
+        as_of, disk = self._disk()
         records = []
-        for record in self._scan(scan.start):
+        for record in sorted(disk.items()):
+            if record[0] < scan.start:
+                continue
             if len(records) == scan.records_max:
-                return Piece(self.applied_index, records, keys.after(records[-1][0]))
+                return Piece(as_of, records, keys.after(records[-1][0]))
             records.append(record)
-        return Piece(self.applied_index, records, b"")
+        return Piece(as_of, records, b"")
+
+    def _disk(self) -> tuple[int, dict[bytes, bytes]]:
+        """What a scan sees: like a real shard's disk it may be behind what was applied."""
+        self._disks.append((self.applied_index, dict(self._scan(b""))))
+        seen = self._disks[max(0, len(self._disks) - 1 - self.lag_of_disk)]
+        self.stale_pieces += seen[0] < self.applied_index
+        return seen
 
     def _answer_parked(self, router: "zmq.Socket[bytes]") -> None:
         for parked in list(self._parked):

@@ -1,7 +1,6 @@
 """Running mirrors for tests, and the comparison of what they wrote with what the shards hold."""
 
 import socket
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,16 +10,17 @@ from typing import Any
 from corvo.job import Priority, encode
 from corvo.state import keys
 from corvo.state.schedules import CatchUp, Schedule, Terms
-from gateway.mirror import columns, rows, trust
-from gateway.mirror.database import Cursor, MirrorDb, Turn
-from gateway.mirror.follow import Follower, Pace
+from gateway.mirror import columns, rows
+from gateway.mirror.course import Pace
+from gateway.mirror.follow import Follower
 from gateway.mirror.minutes import MINUTE_COLUMNS
 from gateway.mirror.rows import to_rows
-from tests.support.builders import NOW, a_job, job_id
+from gateway.mirror.turns import Cursor, Turn
+from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
+from tests.support.read_dbs import BOOT, Place
 
 from .fake_shard import FakeShard
 
-BOOT = "boot-1"
 SHARDS = 2  # of the databases that `publish` makes
 COLUMNS = {
     "jobs": columns.JOB_COLUMNS,
@@ -36,11 +36,14 @@ COLUMNS = {
 class Mirror:
     """A follower in a thread of its own. `stop` ends it as SIGTERM does."""
 
-    def __init__(self, directory: Path, shards: Sequence[FakeShard], boot_id: str = BOOT, **pace: int) -> None:
+    def __init__(
+        self, directory: Path, place: Place, shards: Sequence[FakeShard], origin: str = BOOT, **pace: int
+    ) -> None:
+        self.home = place.home(len(shards), origin)
         self._follower = Follower(
             directory,
             [shard.address for shard in shards],
-            boot_id,
+            self.home,
             Pace(**({"wait_ms": 300, "answer_ms": 200} | pace)),
         )
         self._is_stopping = False
@@ -90,46 +93,54 @@ def expected(shards: Sequence[FakeShard]) -> dict[str, list[Any]]:
 
 
 def whole_rows(made: rows.Rows) -> list[columns.Row]:
-    """Jobs with and without bonds, as SQLite stores them."""
+    """Jobs with and without bonds, as they are stored."""
     return [row + (None,) * len(columns.BOND_COLUMNS) for row in made.jobs.put] + made.bonded_jobs.put
 
 
-def actual(path: Path) -> dict[str, list[Any]]:
+def actual(place: Place) -> dict[str, list[Any]]:
     """What a reader finds; nothing where there is no database yet."""
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    except sqlite3.OperationalError:
-        return {}
-    try:
-        connection.execute("BEGIN")
         return {
-            name: sorted(connection.execute(f"SELECT {', '.join(columns)} FROM {name}"))
-            for name, columns in COLUMNS.items()
+            name: sorted(place.read(f"SELECT {', '.join(columns)} FROM {name}")) for name, columns in COLUMNS.items()
         }
-    except sqlite3.Error:
+    except place.faults:
         return {}
-    finally:
-        connection.close()
 
 
-def read(path: Path, sql: str) -> list[Any]:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
-
-
-def generation_of(path: Path) -> str | None:
+def generation_of(place: Place) -> str | None:
     """Another one after each rebuild; None while there is no database."""
     try:
-        return str(read(path, "SELECT generation FROM mirror_meta")[0][0])
-    except sqlite3.Error:
+        return str(place.read("SELECT generation FROM mirror_meta")[0][0])
+    except place.faults:
         return None
 
 
-def is_equal(path: Path, shards: Sequence[FakeShard]) -> bool:
-    return actual(path) == expected(shards)
+def is_equal(place: Place, shards: Sequence[FakeShard]) -> bool:
+    return actual(place) == expected(shards)
+
+
+def caught_up(place: Place, shards: Sequence[FakeShard]) -> None:
+    eventually(lambda: is_equal(place, shards), "the read database equals the shards")
+
+
+def seen(place: Place, statement: str) -> list[Any]:
+    """Nothing where there is no database yet."""
+    try:
+        return place.read(statement)
+    except place.faults:
+        return []
+
+
+def work(shard: FakeShard, first: int, count: int = 20) -> None:
+    """A stretch of life: jobs are made, claimed, done, failed and tried again. A queue lives on one shard only."""
+    jobs = range(first, first + count)
+    queues = [f"{shard.name}-{number}" for number in range(3)]
+    shard.apply(*[enqueue(number, queue=queues[number % 3]) for number in jobs])
+    claimed = shard.apply(fetch(*queues[:2], worker="w1", claim=first, count=count // 2))[0]
+    done, failed = claimed[: len(claimed) // 2], claimed[len(claimed) // 2 :]
+    shard.apply(ack(*[job.job_id for job in done], ask=first, token=1, result=b'{"ok":true}'))
+    shard.apply(fail(*[job.job_id for job in failed], ask=first, token=1, error="boom"))
+    shard.apply(promote(), at=shard.now + 60 * SECOND)
 
 
 def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> Turn:
@@ -138,11 +149,13 @@ def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> Turn:
     return Turn(shard=shard, rows=to_rows(shard, records), cursor=Cursor(shard, upto, NOW, NOW, True, 0))
 
 
-def publish(path: Path, boot_id: str = BOOT) -> MirrorDb:
+def publish(place: Place, origin: str = BOOT) -> Any:
     """A database with the jobs 1 and 2."""
-    building = trust.begin_rebuild(path, boot_id, SHARDS, NOW)
+    home = place.home(SHARDS, origin)
+    building = home.begin(NOW)
     building.write([a_turn(1, 2)])
-    return trust.publish(building, path)
+    home.publish(building, NOW)
+    return building
 
 
 def a_schedule(**fields: Any) -> Schedule:

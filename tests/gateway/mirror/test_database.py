@@ -1,4 +1,3 @@
-import sqlite3
 from itertools import permutations
 from pathlib import Path
 
@@ -7,38 +6,34 @@ import pytest
 from corvo.bonds import Bonds
 from corvo.job import JobError, encode
 from corvo.state import keys
-from gateway.mirror import trust
-from gateway.mirror.database import MirrorDb, Turn
+from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
+from gateway.mirror.turns import Turn
 from tests.support.builders import NOW, a_job, job_id
+from tests.support.read_dbs import FilePlace
 
-from .mirrors import a_turn, publish, read
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / trust.READ_DB
+from .mirrors import a_turn, publish
 
 
-def test_rows_and_cursor_are_committed_together_or_not_at_all(path):
-    database = publish(path)
+def test_rows_and_cursor_are_committed_together_or_not_at_all(place):
+    database = publish(place)
     bad = a_turn(5, upto=9)
     bad.rows.queues.put.append(("too", "short"))
 
-    with pytest.raises(sqlite3.Error):
+    with pytest.raises((*place.faults, ValueError)):
         database.write([a_turn(4, upto=8), bad])
 
     assert [(shard, index) for shard, index, _, _ in database.cursors()] == [(0, 1)]
-    assert read(path, "SELECT count(*) FROM jobs") == [(2,)]
+    assert place.read("SELECT count(*) FROM jobs") == [(2,)]
     database.close()
 
 
-def test_a_shard_deletes_only_rows_of_its_own(path):
-    database = publish(path)
+def test_a_shard_deletes_only_rows_of_its_own(place):
+    database = publish(place)
 
     database.write([Turn(shard=1, rows=to_rows(1, [(keys.job(job_id(1)), None)]), stretch=to_stretch(b"", b""))])
 
-    assert read(path, "SELECT count(*) FROM jobs") == [(2,)]
+    assert place.read("SELECT count(*) FROM jobs") == [(2,)]
     database.close()
 
 
@@ -79,36 +74,36 @@ MOVES = {
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_a_job_that_moves_stands_where_it_is_whatever_order_the_news_comes_in(tmp_path, move):
+def test_a_job_that_moves_stands_where_it_is_whatever_order_the_news_comes_in(place, move):
     first, second, stands = MOVES[move]
-    for number, turns in enumerate(interleavings(first, second)):
-        path = tmp_path / f"{number}.db"
-        database = publish(path)
+    database = publish(place)
+    for turns in interleavings(first, second):
+        database.write([left(0), left(1)])
 
         for turn in turns:
             database.write([turn])
 
         of_job = f"= '{job_id(7)}'"
-        assert read(path, f"SELECT shard, queue FROM jobs WHERE id {of_job}") == stands
-        assert read(path, f"SELECT shard FROM job_errors WHERE job_id {of_job}") == [(shard,) for shard, _ in stands]
-        database.close()
+        assert place.read(f"SELECT shard, queue FROM jobs WHERE id {of_job}") == stands
+        assert place.read(f"SELECT shard FROM job_errors WHERE job_id {of_job}") == [(shard,) for shard, _ in stands]
+    database.close()
 
 
-def test_a_job_without_bonds_leaves_nothing_of_those_that_stood_there_before(path):
-    database = publish(path)
+def test_a_job_without_bonds_leaves_nothing_of_those_that_stood_there_before(place):
+    database = publish(place)
     database.write([at(0, "mail", Bonds(unique_key="k", batch_id="b"))])
 
     database.write([at(0, "mail")])
 
-    assert read(path, f"SELECT unique_key, batch_id FROM jobs WHERE id = '{job_id(7)}'") == [(None, None)]
+    assert place.read(f"SELECT unique_key, batch_id FROM jobs WHERE id = '{job_id(7)}'") == [(None, None)]
     database.close()
 
 
-def test_the_log_is_cut_when_it_has_grown(path, monkeypatch):
-    database = publish(path)
+def test_the_log_is_cut_when_it_has_grown(tmp_path, monkeypatch):
+    database = publish(FilePlace(tmp_path))
     monkeypatch.setattr("gateway.mirror.database.WAL_BYTES_MAX", 1)
     database.write([a_turn(3, upto=2)])
-    log = Path(f"{path}-wal")
+    log = Path(f"{database.path}-wal")
     assert log.stat().st_size > 0
 
     database.maybe_cut_log()

@@ -7,18 +7,20 @@ import pytest
 
 from corvo.job import JobError, new_queue
 from corvo.lifecycle import State
-from gateway.mirror import fulltext, indexing, trust
-from gateway.mirror.database import MirrorDb, Turn
+from gateway.mirror import fulltext, indexing
+from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
+from gateway.mirror.turns import Turn
 from tests.gateway.answers.conftest import Written
 from tests.support.builders import NOW, a_job, job_id
+from tests.support.read_dbs import FilePlace
 
 
 @pytest.fixture
 def written(tmp_path):
-    made = Written(tmp_path / trust.READ_DB, shards=2)
+    made = Written(FilePlace(tmp_path), shards=2)
     yield made
-    made.writer.close()
+    made.close()
 
 
 def rows(written, sql, *values):

@@ -12,9 +12,10 @@ import pytest
 from corvo.node import write_settings
 from corvo.settings import Settings
 from tests.support.builders import enqueue
+from tests.support.read_dbs import FilePlace
 
 from .fake_shard import FakeShard
-from .mirrors import eventually, is_equal, read
+from .mirrors import eventually, is_equal
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,9 +46,9 @@ def test_the_process_follows_keeps_others_out_and_stops_cleanly_on_sigterm(node)
     directory, shard = node
     mirror = start(directory)
     try:
-        eventually(lambda: is_equal(directory / "read.db", [shard]))
+        eventually(lambda: is_equal(FilePlace(directory), [shard]))
         shard.apply(enqueue(1))
-        eventually(lambda: is_equal(directory / "read.db", [shard]))
+        eventually(lambda: is_equal(FilePlace(directory), [shard]))
         second = start(directory)
         said, _ = second.communicate(timeout=10)
         assert (second.returncode, b"another mirror runs" in said) == (1, True)
@@ -62,7 +63,7 @@ def test_the_process_follows_keeps_others_out_and_stops_cleanly_on_sigterm(node)
         if mirror.stdout is not None:
             mirror.stdout.close()
 
-    assert read(directory / "read.db", "SELECT is_clean FROM mirror_meta") == [(1,)]
+    assert FilePlace(directory).read("SELECT is_clean FROM mirror_meta") == [(1,)]
 
 
 @pytest.mark.system
@@ -70,12 +71,12 @@ def test_an_idle_process_uses_almost_no_time(node):
     directory, shard = node
     mirror = start(directory)
     try:
-        eventually(lambda: is_equal(directory / "read.db", [shard]))
+        eventually(lambda: is_equal(FilePlace(directory), [shard]))
         moment = "SELECT caught_up_at FROM mirror_cursors"
         used = cpu_ticks(mirror.pid)
-        first = read(directory / "read.db", moment)
+        first = FilePlace(directory).read(moment)
 
-        eventually(lambda: read(directory / "read.db", moment) > first)
+        eventually(lambda: FilePlace(directory).read(moment) > first)
 
         assert cpu_ticks(mirror.pid) - used <= 5  # hundredths of a second, in about one second
     finally:

@@ -1,6 +1,9 @@
 import sqlite3
 
-from gateway.mirror.schema import SCHEMA_VERSION, create_statements, metadata, seed_rows
+from gateway.mirror.making import create_statements, schema_version, seed_rows
+from gateway.mirror.schema import ROWS_VERSION
+from gateway.mirror.seed_tables import metadata
+from gateway.postgres_line import POSTGRES
 
 SEED_TABLES = """
 jobs job_errors unique_locks batches queues workers schedules
@@ -37,8 +40,9 @@ def test_seeded_rows_are_there():
 
 
 def test_the_version_is_the_fingerprint_of_the_statements():
-    assert SCHEMA_VERSION.startswith("2-")
+    assert schema_version().startswith(f"{ROWS_VERSION}-")
     assert create_statements() == create_statements()
+    assert schema_version() != schema_version(POSTGRES)
 
 
 def test_a_job_s_failures_are_unique_by_claim():

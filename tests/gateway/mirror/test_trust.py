@@ -3,160 +3,212 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gateway.mirror import trust
+from gateway.mirror.home import Untrusted
 from tests.support.builders import NOW, job_id
+from tests.support.read_dbs import BOOT, FilePlace
 
-from .mirrors import BOOT, SHARDS, a_turn, publish, read
+from .mirrors import SHARDS, a_turn, publish
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / trust.READ_DB
+def place(tmp_path):
+    return FilePlace(tmp_path)
 
 
-def reopen(path, boot_id=BOOT, shards=SHARDS):
-    database = trust.open_trusted(path, boot_id, shards)
-    database.close()
+@pytest.fixture
+def path(place):
+    return place.address
 
 
-def why_not(path, boot_id=BOOT, shards=SHARDS):
-    with pytest.raises(trust.Untrusted) as refusal:
-        reopen(path, boot_id, shards)
+def reopen(place, boot_id=BOOT, shards=SHARDS):
+    place.home(shards, boot_id).open_trusted().close()
+
+
+def why_not(place, boot_id=BOOT, shards=SHARDS):
+    with pytest.raises(Untrusted) as refusal:
+        reopen(place, boot_id, shards)
     return str(refusal.value)
+
+
+def close_clean(place, database):
+    place.home().close_clean(database)
 
 
 def files(path):
     return sorted(file.name for file in path.parent.iterdir())
 
 
-def test_a_file_left_by_a_crash_is_trusted_within_the_same_boot(path):
-    publish(path).close()
+def test_a_file_left_by_a_crash_is_trusted_within_the_same_boot(place):
+    publish(place).close()
 
-    reopen(path)
+    reopen(place)
 
-    assert read(path, "SELECT count(*) FROM jobs") == [(2,)]
-
-
-def test_a_file_of_another_boot_is_not_trusted(path):
-    publish(path).close()
-
-    assert why_not(path, "boot-2") == "the machine stopped while it was open"
+    assert place.read("SELECT count(*) FROM jobs") == [(2,)]
 
 
-def test_a_file_that_was_closed_cleanly_is_trusted_after_a_reboot(path):
-    trust.close_clean(publish(path))
+def test_a_file_of_another_boot_is_not_trusted(place):
+    publish(place).close()
 
-    reopen(path, "boot-2")
-
-
-def test_the_clean_mark_is_used_up_by_the_next_opening(path):
-    trust.close_clean(publish(path))
-    reopen(path, "boot-2")  # opened, then killed
-
-    assert why_not(path, "boot-3") == "the machine stopped while it was open"
+    assert why_not(place, "boot-2") == "the machine stopped while it was open"
 
 
-def test_the_clean_mark_leaves_no_log_behind(path):
-    trust.close_clean(publish(path))
+def test_a_file_that_was_closed_cleanly_is_trusted_after_a_reboot(place):
+    close_clean(place, publish(place))
 
-    assert files(path) == ["read.db"]
-
-
-def test_without_a_boot_id_only_a_clean_close_is_trusted(path):
-    publish(path, "").close()
-
-    assert why_not(path, "") == "the machine stopped while it was open"
+    reopen(place, "boot-2")
 
 
-def test_a_missing_file_is_not_trusted_and_not_created(path):
-    assert why_not(path) == "there is no file"
+def test_the_clean_mark_is_used_up_by_the_next_opening(place):
+    close_clean(place, publish(place))
+    reopen(place, "boot-2")  # opened, then killed
+
+    assert why_not(place, "boot-3") == "the machine stopped while it was open"
+
+
+def test_the_clean_mark_leaves_no_log_behind(place, path):
+    close_clean(place, publish(place))
+
+    assert files(path) == ["read.db", f"read.db.{NOW:x}"]
+
+
+def test_without_a_boot_id_only_a_clean_close_is_trusted(place):
+    publish(place, "").close()
+
+    assert why_not(place, "") == "the machine stopped while it was open"
+
+
+def test_a_missing_file_is_not_trusted_and_not_created(place, path):
+    assert why_not(place) == "there is no file"
     assert files(path) == []
 
 
-def test_another_schema_is_not_trusted(path):
-    database = publish(path)
-    database.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE mirror_meta SET schema_version = '0-old'")
-    connection.close()
+def test_a_link_to_nowhere_is_not_trusted(place, path):
+    publish(place).close()
+    path.resolve().unlink()
 
-    assert why_not(path).startswith("its schema is 0-old")
+    assert why_not(place) == "there is no file"
 
 
-def test_another_number_of_shards_is_not_trusted(path):
-    publish(path).close()
+def test_another_schema_is_not_trusted(place):
+    publish(place).close()
+    place.tamper("UPDATE mirror_meta SET schema_version = '0-old'")
 
-    assert why_not(path, shards=3) == "it was made for 2 shards, the node has 3"
+    assert why_not(place).startswith("its schema is 0-old")
+
+
+def test_another_number_of_shards_is_not_trusted(place):
+    publish(place).close()
+
+    assert why_not(place, shards=3) == "it was made for 2 shards, the node has 3"
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all " * 500])
-def test_a_file_that_is_no_database_is_not_trusted(path, content):
+def test_a_file_that_is_no_database_is_not_trusted(place, path, content):
     path.write_bytes(content)
 
-    assert why_not(path).startswith("it cannot be read")
+    assert why_not(place).startswith("it cannot be read")
 
 
 @pytest.mark.parametrize("page", [0, 1, 5, 20])
-def test_flipped_bytes_are_noticed(path, page):
-    trust.close_clean(publish(path))
+def test_flipped_bytes_are_noticed(place, path, page):
+    close_clean(place, publish(place))
     content = bytearray(path.read_bytes())
     for at in range(page * 4096, page * 4096 + 200):
         content[at] ^= 0xFF
     path.write_bytes(content)
 
-    assert why_not(path)
+    assert why_not(place)
 
 
-def test_a_rebuild_removes_the_old_file_and_all_leftovers(path):
-    publish(path).close()
-    for name in ("read.db-wal", "read.db-shm", "read.db.new-1", "read.db.new-1-wal", "read.db.suspect"):
+LEFTOVERS = ("read.db-wal", "read.db-shm", "read.db.new-1", "read.db.new-1-wal", "read.db.1f", "read.db.1f-wal")
+
+
+def test_whoever_distrusts_a_file_leaves_nothing_of_it(place, path):
+    publish(place).close()
+    for name in (*LEFTOVERS, "read.db.suspect"):
         path.with_name(name).write_bytes(b"old")
+    home = place.home()
 
-    building = trust.begin_rebuild(path, BOOT, SHARDS, NOW)
+    home.remove_published()
+    home.begin(NOW + 1).close()
+
+    assert files(path) == [f"read.db.{NOW + 1:x}"]
+
+
+def test_a_file_that_is_trusted_loses_what_others_left_beside_it(place, path):
+    publish(place).close()
+    for name in LEFTOVERS:
+        path.with_name(name).write_bytes(b"old")
+    path.with_name("read.db.rebuild").touch()
+
+    reopen(place)
+
+    assert files(path) == ["read.db", f"read.db.{NOW:x}", "read.db.rebuild"]
+
+
+def test_a_file_of_a_version_without_links_gives_way(place, path):
+    publish(place).close()
+    path.resolve().rename(path)
+    assert not path.is_symlink()
+    home = place.home()
+
+    building = home.begin(NOW + 1)
+    home.publish(building, NOW + 1)
     building.close()
 
-    assert files(path) == [f"read.db.new-{NOW:x}"]
+    assert path.resolve().name == f"read.db.{NOW + 1:x}"
 
 
-def test_a_published_file_stands_alone_and_carries_its_rows(path):
-    building = trust.begin_rebuild(path, BOOT, SHARDS, NOW)
-    building.write([a_turn(1, 2, 3)])
-
-    database = trust.publish(building, path)
-
-    assert read(path, "SELECT count(*) FROM jobs") == [(3,)]
-    assert not list(path.parent.glob("*.new-*"))
-    database.close()
-
-
-def test_a_swap_under_open_readers_mixes_nothing(path):
-    old = publish(path)
+def test_a_swap_under_open_readers_mixes_nothing(place, path):
+    old = publish(place)
     old.write([a_turn(3, upto=2)])  # in the old log, not in the old file
     reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM jobs").fetchone() == (3,)
-    old.close()
+    home = place.home()
 
-    building = trust.begin_rebuild(path, BOOT, SHARDS, NOW + 1)
-    building.write([a_turn(7)])
-    new = trust.publish(building, path)
+    new = home.begin(NOW + 1)
+    new.write([a_turn(7)])
+    home.publish(new, NOW + 1)
     new.write([a_turn(8, upto=2)])
-    inodes = trust.inodes(path)
 
     assert reader.execute("SELECT count(*) FROM jobs").fetchone() == (3,)
     reader.close()
-    assert read(path, "SELECT id FROM jobs ORDER BY id") == [(job_id(7),), (job_id(8),)]
-    assert trust.inodes(path) == inodes
+    assert place.read("SELECT id FROM jobs ORDER BY id") == [(job_id(7),), (job_id(8),)]
     assert new.is_sound()
+    new.close()
+    old.close()
+
+
+def test_the_former_file_stays_as_long_as_somebody_may_be_about_to_open_it(place, path, monkeypatch):
+    old = publish(place)
+    home = place.home()
+    new = home.begin(NOW + 1)
+    home.publish(new, NOW + 1)
+
+    home.retire(old)
+    home.look(new)
+    assert old.path.exists()
+    home.begin(NOW + 2).close()
+    assert old.path.exists()
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + trust.FORMER_KEPT_S + 1)
+    home.look(new)
+
+    assert files(path) == sorted(
+        ["read.db", *[f"{new.path.name}{end}" for end in ("", "-shm", "-wal")], f"read.db.{NOW + 2:x}"]
+    )
     new.close()
 
 
-def test_suspicion_is_about_one_file_only(path):
-    publish(path).close()
+def test_suspicion_is_about_one_file_only(place, path):
+    publish(place).close()
     trust.suspicion(path).write_text(str(path.stat().st_ino))
     assert trust.is_suspected(path)
 
@@ -168,9 +220,8 @@ def test_suspicion_is_about_one_file_only(path):
 KILLED = """
 import os, sys
 from pathlib import Path
-from gateway.mirror import trust
-from gateway.mirror.database import MirrorDb
-database = trust.open_trusted(Path(sys.argv[1]), "boot-1", 2)
+from gateway.mirror.trust import ReadFile
+database = ReadFile(Path(sys.argv[1]), "boot-1", 2).open_trusted()
 connection = database._connection
 connection.execute("BEGIN IMMEDIATE")
 connection.execute("PRAGMA cache_spill = 1")
@@ -181,8 +232,8 @@ sys.stdin.read()
 """
 
 
-def test_a_writer_killed_inside_a_transaction_leaves_the_state_before_it(path):
-    publish(path).close()
+def test_a_writer_killed_inside_a_transaction_leaves_the_state_before_it(place, path):
+    publish(place).close()
     writer = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(path)],
         stdin=subprocess.PIPE,
@@ -197,20 +248,20 @@ def test_a_writer_killed_inside_a_transaction_leaves_the_state_before_it(path):
     writer.stdin.close()
     writer.stdout.close()
 
-    database = trust.open_trusted(path, BOOT, SHARDS)
+    database = place.home().open_trusted()
     assert [(shard, index) for shard, index, _, _ in database.cursors()] == [(0, 1)]
-    assert read(path, "SELECT count(*) FROM jobs") == [(2,)]
+    assert place.read("SELECT count(*) FROM jobs") == [(2,)]
     database.close()
 
 
-def test_opening_forgets_who_waited_and_what_was_followed(path):
-    database = publish(path)
+def test_opening_forgets_who_waited_and_what_was_followed(place):
+    database = publish(place)
     turn = a_turn(3, upto=2)
     turn.presence = [("w1", 0, None, "[]", "t", "t", None, None)]
     database.write([turn])
     database.close()
 
-    reopen(path)
+    reopen(place)
 
-    assert read(path, "SELECT count(*) FROM presence") == [(0,)]
-    assert read(path, "SELECT is_following FROM mirror_cursors") == [(0,)]
+    assert place.read("SELECT count(*) FROM presence") == [(0,)]
+    assert place.read("SELECT is_following FROM mirror_cursors") == [(0,)]

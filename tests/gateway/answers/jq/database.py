@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from gateway.answers import jq
 from gateway.answers.database import Prepared
+from gateway.answers.sqlite import DIALECT
 
 PAYLOADS = sa.table("payloads", sa.column("id", sa.Integer), sa.column("payload", sa.String))
 
@@ -22,11 +23,11 @@ class Payloads:
         """Positions of the payloads that match. Every row is answered with 0 or 1, never NULL: `not` depends on it."""
         condition = jq.condition(expression, PAYLOADS.c.payload)
         prepared = Prepared(sa.select(PAYLOADS.c.id, sa.cast(condition, sa.Integer)).order_by(PAYLOADS.c.id))
-        rows = self.connection.execute(prepared.sql, prepared.parameters).fetchall()
+        rows = self.connection.execute(*prepared.on(DIALECT)).fetchall()
         assert {answer for _, answer in rows} <= {0, 1}
         found = [id_ for id_, answer in rows if answer]
         where = Prepared(sa.select(PAYLOADS.c.id).where(condition).order_by(PAYLOADS.c.id))
-        assert [id_ for (id_,) in self.connection.execute(where.sql, where.parameters)] == found
+        assert [id_ for (id_,) in self.connection.execute(*where.on(DIALECT))] == found
         return found
 
 

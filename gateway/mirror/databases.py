@@ -1,0 +1,117 @@
+"""The database that readers see, and the one that may be under construction beside it.
+
+    published  building
+        ·         ·      out of reach: tried again in a while (PostgreSQL)
+        ·         ×      nothing that could be believed: readers wait
+        ×         ·      the ordinary case
+        ×         ×      a rebuild that somebody asked for: what the shards tell goes into both
+
+A fault of the one that is being built costs the rebuild; a fault of the published one is the caller's, `follow.py`.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from gateway.mirror.home import Database, Home
+from gateway.mirror.turns import Cursor, Turn
+
+AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # a database out of reach is tried again after so long, then twice as long, …
+
+log = structlog.get_logger()
+
+
+class Databases:
+    def __init__(self, home: Home[Any]) -> None:
+        self.home = home
+        self.published: Database | None = None
+        self.building: Database | None = None
+        self.open_at = 0.0  # not before
+        self._again_s = AGAIN_S
+        self._begun_at = 0.0
+        self._rows = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.published is not None or self.building is not None
+
+    def open(self) -> None:
+        """What is published, if it can be believed."""
+        self.published = self.home.open_trusted()
+        log.info("read database opened", database=self.home.name, generation=self.published.generation)
+
+    def build(self, reason: str) -> None:
+        log.warning("rebuild of the read database begins", database=self.home.name, reason=reason)
+        self._begun_at, self._rows = time.monotonic(), 0
+        self.building = self.home.begin(time.time_ns())
+
+    def distrust(self) -> None:
+        """What is published, if anything, goes; what is under construction goes on."""
+        if self.published is not None:
+            self.published.close()
+            self.published = None
+        self.home.remove_published()
+
+    def write(self, turns: Sequence[Turn]) -> None:
+        if self.building is not None:
+            self._rows += sum(turn.rows.count for turn in turns)
+            try:
+                self.building.write(turns)
+            except self.home.faults as error:
+                self._give_up_building(error)
+        of_published = [turn for turn in turns if not turn.is_copy]
+        if self.published is not None and of_published:
+            self.published.write(of_published)
+        self._again_s = AGAIN_S
+
+    def fall_behind(self, shard: int) -> None:
+        for database in (self.published, self.building):
+            if database is not None:
+                database.fall_behind(shard)
+
+    def publish(self, cursors: Sequence[Cursor]) -> None:
+        """The finished build takes the place of what is published."""
+        building, former = self.building, self.published
+        assert building is not None
+        try:
+            building.put_cursors(cursors)
+            self.home.publish(building, time.time_ns())
+        except self.home.faults as error:
+            self._give_up_building(error)
+            return
+        self.published, self.building = building, None
+        if former is not None:
+            self.home.retire(former)
+        seconds = round(time.monotonic() - self._begun_at, 3)
+        log.info("rebuild of the read database ended", database=self.home.name, rows=self._rows, seconds=seconds)
+
+    def _give_up_building(self, error: Exception) -> None:
+        if self.published is None:
+            raise error
+        log.warning("rebuild of the read database failed", database=self.home.name, reason=str(error).strip())
+        building, self.building = self.building, None
+        try:
+            self.home.abandon(building)
+        except self.home.faults:
+            pass  # what is left of it goes with the next attempt
+
+    def lose(self, reason: str) -> None:
+        """Out of reach: everything is closed, and opened again in a while."""
+        log.warning("read database out of reach", database=self.home.name, reason=reason, again_in_s=self._again_s)
+        for database in (self.published, self.building):
+            if database is not None:
+                database.close()
+        self.published = self.building = None
+        self.home.release()
+        self.open_at = time.monotonic() + self._again_s
+        self._again_s = min(2 * self._again_s, AGAIN_S_MAX)
+
+    def close(self) -> None:
+        if self.building is not None:
+            self.building.close()
+            log.info("stopped during a rebuild")
+        if self.published is not None:
+            self.home.close_clean(self.published)
+            log.info("read database closed", database=self.home.name)
