@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaos.node import Node
+from chaos.node import Node, wait_until
 from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.system
@@ -42,6 +42,7 @@ def test_a_restored_copy_has_every_job(folder: Path) -> None:
     new = Node.start(elsewhere / "data", "--shards", "2", log=folder / "new.log")
 
     try:
+        wait_until(lambda: httpx.get(f"{new.url}/readyz").status_code == 200, "read.db to be rebuilt", 30.0)
         found = httpx.post(f"{new.url}/api/v1/jobs/search", json={"consistent": True, "order": "asc"}, timeout=20.0)
         assert sorted(job["id"] for job in found.json()["jobs"]) == sorted(job_ids)
         assert httpx.get(f"{new.url}/api/v1/jobs/{job_ids[0]}").json()["payload"] == {"number": 0}
