@@ -42,7 +42,7 @@ from shards.storage import Disk
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
-WARM_AT_ONCE = 16  # a tenth of a millisecond: whoever asks meanwhile waits no longer
+WARM_AT_ONCE = 32  # a tenth of a millisecond or two: whoever asks meanwhile waits no longer
 FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
 REFUSED_PAUSE_NS = 10_000_000
 TALK_EVERY_NS = 50_000_000

@@ -7,6 +7,7 @@ The bytes of a sealed entry are what LevelDB stores, what the state hash covers 
 
 from collections import deque
 from hashlib import blake2b
+from itertools import islice
 
 import msgspec
 
@@ -298,8 +299,15 @@ class Tables:
         if queue is None:
             return True
         cold = [job_id for job_id in self.pending.upcoming(queue, limit) if job_id not in self._jobs]
-        for job_id in cold[:at_once]:
-            self.find_job(job_id)
+        wanted = {keys.job(job_id) for job_id in cold[:at_once]}
+        if wanted:
+            # Jobs that wait behind each other mostly lie beside each other: one walk costs a quarter of so many looks.
+            between = self.overlay.scan(min(wanted), max(wanted) + b"\0")
+            for key, raw in islice(between, 2 * at_once):
+                if key in wanted:
+                    self._keep(decode_job(raw))
+            for job_id in cold[:at_once]:
+                self.find_job(job_id)
         return len(cold) <= at_once
 
     # Index keys
