@@ -17,6 +17,7 @@ from corvo.state.kv import Overlay
 
 _PENDING = State.PENDING  # to look up an enum's member is a call, and every job comes this way
 WINDOW_JOBS = 512
+AHEAD_JOBS = 128  # that are added to a window at once while nobody waits: it must not take long if somebody comes
 WINDOWS_KEPT = 1024  # half a million waiting jobs known by place at the most, about 80 MB
 
 
@@ -64,7 +65,7 @@ class PendingOrder:
             window = self._windows.get((queue.name, priority))
             if window is not None:
                 if len(window.items) < limit and not window.complete:
-                    self._refill(window, queue.cursors[priority])
+                    self._refill(window, queue.cursors[priority], len(window.items) + AHEAD_JOBS)
                 found += [job_id for _, job_id in islice(window.items, limit - len(found))]
         return found
 
@@ -82,7 +83,7 @@ class PendingOrder:
             self._windows.move_to_end(key)
         return window
 
-    def _refill(self, window: Window, cursor: int) -> None:
+    def _refill(self, window: Window, cursor: int, most: int = WINDOW_JOBS) -> None:
         """Read on behind the last item, else behind the cursor, never from the start of the prefix: what was claimed
         left tombstones there."""
         prefix_size = len(window.prefix)
@@ -90,7 +91,7 @@ class PendingOrder:
         start = window.prefix + keys.pack_u64(last + 1)
         window.complete = True
         for key, _ in self._overlay.scan(start, keys.prefix_end(window.prefix)):
-            if len(window.items) == WINDOW_JOBS:
+            if len(window.items) >= min(most, WINDOW_JOBS):
                 window.complete = False
                 return
             window.items.append(keys.pending_position(key, prefix_size))
