@@ -67,7 +67,7 @@ class Connection(TCPServer):
         """What is left for the server; None when the connection is to be closed."""
         while data and (head := recognise(data)) is not None:
             parcel = Parcel(head, data, self.reader)
-            pen = Pen(self.writer.write, _server_headers(self.config).text())
+            pen = Pen(self.writer.write, self._server_headers.text())
             self._is_busy = True
             may_go_on = False
             try:
@@ -123,6 +123,7 @@ class Connection(TCPServer):
     async def run(self) -> None:
         self._active_at = self.loop.time()
         self._frames = FrameLane(self.writer)
+        self._server_headers = ServerHeaders(self.config)
         self.state = LifespanState({**self.state, FRAME_LANE: self._frames})  # what an application finds in its scope
         await super().run()
 
@@ -139,17 +140,6 @@ class Connection(TCPServer):
             self._active_at = self.loop.time()
         if not (self._has_gone and isinstance(event, Updated)):  # nobody is left to idle for
             await super().protocol_send(event)
-
-
-_headers_by_config: dict[int, ServerHeaders] = {}
-
-
-def _server_headers(config: Any) -> ServerHeaders:
-    """One for all connections of a server."""
-    known = _headers_by_config.get(id(config))
-    if known is None:
-        known = _headers_by_config[id(config)] = ServerHeaders(config)
-    return known
 
 
 def install() -> None:

@@ -23,31 +23,39 @@ class Framer:
     """Bytes as they come → frames as they were sent: `(message, None)` for the lane, `(None, bytes)` for the server."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._parts: list[bytes] = []  # of a frame that is not all there
+        self._missing = 0  # so many bytes at least
         self._is_fragmented = False  # a message of several frames is under way: the server puts it together
         self._has_given_up = False  # too large, or not a frame: the server says so, and closes
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes | None, bytes]]:
-        buffer = self._buffer + data if self._buffer else data
-        self._buffer = b""
+        self._parts.append(data)
+        self._missing -= len(data)
+        if self._missing > 0:
+            return  # put together once, when it is whole: a long frame comes in many pieces
+        buffer = b"".join(self._parts) if len(self._parts) > 1 else data
+        self._parts, self._missing = [], 0
         at = 0
         while at < len(buffer) and not self._has_given_up:
             extent = _extent(buffer, at)
             if extent is None:
-                self._buffer = buffer[at:]
+                self._keep(buffer[at:], 1)
                 return
             body, end = extent
             if end - body > BODY_BYTES_MAX:
                 self._has_given_up = True
                 break
             if end > len(buffer):
-                self._buffer = buffer[at:]
+                self._keep(buffer[at:], end - len(buffer))
                 return
             message = self._plain(buffer, at, body, end)
             yield message, buffer[at:end] if message is None else b""
             at = end
         if at < len(buffer):
             yield None, buffer[at:]
+
+    def _keep(self, part: bytes, missing: int) -> None:
+        self._parts, self._missing = [part], missing
 
     def _plain(self, buffer: bytes, at: int, body: int, end: int) -> bytes | None:
         first = buffer[at]

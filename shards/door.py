@@ -104,7 +104,7 @@ class Door:
         if of_queue >= CALLS_OF_QUEUE_MAX and queue:
             self._turn_away(waiting, f"queue {queue} has as much waiting as one queue may have", of_queue)
             return
-        self._enter(waiting)
+        self._enter(waiting, queue)
         if isinstance(waiting.ask, Enqueue):
             for job in waiting.ask.jobs:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
@@ -153,10 +153,9 @@ class Door:
         else:
             self.parking.park(waiting, queues)
 
-    def _enter(self, waiting: Waiting) -> None:
+    def _enter(self, waiting: Waiting, queue: str) -> None:
         self.operations.append(waiting)
         self._waiting_bytes += len(waiting.raw)
-        queue = _queue_of(waiting.ask)
         self._of_queue[queue] = self._of_queue.get(queue, 0) + 1
 
     def _turn_away(self, waiting: Waiting, why: str, ahead: int) -> None:
@@ -197,7 +196,7 @@ class Door:
                 continue
             for woken in self._wake(queue, claimable):
                 if isinstance(woken.ask, Fetch):
-                    self._enter(woken)
+                    self._enter(woken, _queue_of(woken.ask))
                 else:
                     self.answer(woken.peer, woken.call_id, True)
                     self.told.add(queue)
