@@ -269,6 +269,10 @@ class Door:
         self._coming.clear()
         self.told.clear()
 
+    @property
+    def has_replies(self) -> bool:
+        return bool(self._replies)
+
     def take_replies(self) -> list[tuple[bytes, list[Reply]]]:
         """Peer and replies, each list small enough for one message."""
         if not self._replies:

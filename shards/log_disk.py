@@ -36,7 +36,7 @@ Part = dict[bytes, bytes | None]
 
 KEPT_ENTRIES = 10_000  # behind the applied index, for followers that were away for a little while
 KEPT_BYTES = 32 * 1024 * 1024  # and no more than this, so that a start need not read for long
-COMPACT_PER_BATCH = 64
+COMPACT_PER_BATCH = 512  # more than come between two batches that cut
 
 
 class LogDisk:

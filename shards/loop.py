@@ -57,6 +57,7 @@ class Loop:
         router.setsockopt(zmq.HEARTBEAT_TTL, 3_000)
         router.bind(address)
         replica.door.is_there = self._is_there
+        replica.deliver = self._send
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)
         os.set_blocking(self._wake_writer, False)

@@ -243,6 +243,9 @@ class Relations:
         for node in list(self._uncertain):
             if self._company.post(Posted(node, MayBeLost())):
                 self._uncertain.discard(node)
+        self.pass_all_on()
+
+    def pass_all_on(self) -> None:
         self._refuse(self._passing.flush(), NO_LEADER)  # what never left
 
     def heed_streams(self, now_ns: int) -> None:

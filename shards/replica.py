@@ -4,10 +4,8 @@ A turn takes in everything that has arrived and brings it as far as it will go:
 
     letters of other replicas → admit → one entry for all that waits → Raft → one batch to disk → apply → replies
 
-The batch holds log, hard state, the changes of everything applied since the last batch and the marker of what was
-applied, together (docs/explanation/storage.md): so a crash between any two lines loses either all of
-it, and the log repeats it, or nothing. While there is traffic the applied state rides in the next entry's batch;
-when traffic stops it is flushed a moment later.
+The batch holds log and hard state, and now and then the changes of everything applied since, with the marker of what
+was applied (`batches.py`): so a crash between any two lines loses either all of it, and the log repeats it, or nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,12 +17,13 @@ from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Read
 from corvo.queries.cluster import GetStatus, ShardStatus
-from corvo.queries.feed import Pull, Scan
+from corvo.queries.feed import Batch, Pull, Scan
 from corvo.queries.why import Demand, Why
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
 from shards import raft
+from shards.batches import Batches
 from shards.company import Company
 from shards.conversation import Conversation
 from shards.courier import Courier
@@ -32,7 +31,7 @@ from shards.door import AWAIT_RECHECK_NS, Door
 from shards.endings import Distrusted, Replaced
 from shards.feed import Feed
 from shards.letters import Posted
-from shards.log_disk import KEPT_BYTES, LogDisk, Part
+from shards.log_disk import LogDisk
 from shards.meters import Meters
 from shards.parking import Waiting
 from shards.presence import Presence
@@ -43,10 +42,10 @@ from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
 WARM_AT_ONCE = 32  # a tenth of a millisecond or two: whoever asks meanwhile waits no longer
-FLUSH_AFTER_NS = 50_000_000  # long enough that under light traffic the next entry's batch takes it along
 REFUSED_PAUSE_NS = 10_000_000
 TALK_EVERY_NS = 50_000_000
-HELD_FOR_SLOW_BYTES = 4 * KEPT_BYTES  # of the log, for a follower that is slow; beyond it a state is sent to it
+
+Replies = list[tuple[bytes, list[Reply]]]  # for peers of the door, a message each
 
 _CROWDED = Refused("OVERLOADED", "the other replicas are behind; send the request again", 250)
 
@@ -80,7 +79,6 @@ class Replica:
         self.meters = Meters()
         company = company or Company((node_id,))
         self._snapshots = company.snapshots
-        self._writing = company.writing
         self.raft = raft.Raft(
             node_id,
             self._log.next_incarnation(),
@@ -94,22 +92,28 @@ class Replica:
             company, shard, self.raft, self.door, self.tables, disk.get(keys.FORGETFUL) is not None
         )
         self._conversation = Conversation(self.raft, self.relations, company.hear)
+        self._batches = Batches(
+            disk,
+            self._log,
+            self.tables,
+            self.feed,
+            self.raft,
+            self.meters,
+            self._carry_out,
+        )
+        self._writing = company.writing
+        self.deliver: Callable[[Replies], None] | None = None  # sends replies in the middle of a turn
         self._proposed = self.door.proposed
         self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
-        self._durable_index = self.tables.applied.index  # applied marker on disk
         self._term = self.raft.term
         self._fetched_queue: str | None = None  # where the last fetch found jobs
-        self._log_part: Part = {}  # waits for the next batch
-        self._flush_at_ns = 0  # 0: nothing to flush
         self._talk_at_ns = 0  # with others, in a turn that takes long
 
     # The turn
 
-    def turn(
-        self, arrived: Iterable[tuple[bytes, list[Call]]], letters: Iterable[Posted] = ()
-    ) -> list[tuple[bytes, list[Reply]]]:
-        """Everything that can be done now; replies for peers of the door, a message each."""
+    def turn(self, arrived: Iterable[tuple[bytes, list[Call]]], letters: Iterable[Posted] = ()) -> Replies:
+        """Everything that can be done now; the replies that are not delivered yet."""
         now_ns = self._monotonic_ns()
         door, relations = self.door, self.relations
         self.meters.turns += 1
@@ -119,11 +123,13 @@ class Replica:
             relations.receive(posted, now_ns)
         relations.heed_streams(now_ns)
         self.raft.tick(now_ns)
-        self._advance(now_ns)
+        if self.raft.leader_id is None:
+            self._advance(now_ns)  # perhaps there is one after it; else calls are passed on before anything is written
         for peer, calls in arrived:
             for call in calls:
                 relations.admit(peer, call, now_ns)
             self._keep_up()
+        self._advance(now_ns)
         door.end_waits(now_ns)
         if self.raft.is_leader:
             upkeep = relations.lead(now_ns)
@@ -140,7 +146,7 @@ class Replica:
         relations.tend(now_ns, door.is_there)
         self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
         relations.discard_unwanted()
-        if self._flush_at_ns and now_ns >= self._flush_at_ns:
+        if (due_ns := self._batches.due_ns()) and now_ns >= due_ns:
             self.flush()
         return relations.send_replies(door.take_replies())
 
@@ -150,8 +156,8 @@ class Replica:
         moments = [now_ns + 3_600_000_000_000]
         if self.door.operations or self._conversation.has_more:
             return 0
-        if self._flush_at_ns:
-            moments.append(self._flush_at_ns)
+        if due_ns := self._batches.due_ns():
+            moments.append(due_ns)
         if (ends := self.door.parking.next_end_ns()) is not None:
             moments.append(ends)
         if self.door.told:
@@ -227,7 +233,7 @@ class Replica:
             states = [self._conversation.send_now(ready, now_ns) for ready in readies]  # the others write while we do
             must_sync = [self._gather(ready.persist) for ready in readies if ready.persist is not None]
             if any(must_sync):
-                self.flush()
+                self._batches.write_log(now_ns)
             for ready, waiting in zip(readies, states, strict=True):
                 self._conclude(ready, waiting, now_ns)
 
@@ -238,12 +244,12 @@ class Replica:
             self.flush()  # what was promised before stays promised, whatever becomes of the state
             self._snapshots.install(persist.snapshot, persist.hard_state)
             raise Replaced(f"at entry {persist.snapshot.index}")
-        self._log_part.update(self._log.persist_part(persist))
+        self._batches.add_to_log(self._log.persist_part(persist))
         if self.relations.has_forgotten and self.node_id in self.raft.membership.learners:
             # Taken in anew, by a group that counts no vote of ours. Known on disk with the membership that says so.
-            self._log_part[keys.FORGETFUL] = None
+            self._batches.add_to_log({keys.FORGETFUL: None})
             self.relations.has_forgotten = False
-            self._flush_soon()
+            self._batches.state_changed(self._monotonic_ns())
         return persist.must_sync
 
     def _conclude(self, ready: raft.Ready, states: list[raft.InstallSnapshot], now_ns: int) -> None:
@@ -299,35 +305,22 @@ class Replica:
         for waiting in waitings:
             self.door.answer(waiting.peer, waiting.call_id, refused)
 
+    def _carry_out(self, write: Callable[[], None]) -> None:
+        """A write may take long. What is answered or passed on already is said before it, not after."""
+        self.relations.pass_all_on()
+        if self.deliver is not None and self.door.has_replies:
+            self.deliver(self.relations.send_replies(self.door.take_replies()))
+        self._writing(write, lambda: self._conversation.go_on(self._monotonic_ns()))
+
     def flush(self) -> None:
         """Bring to disk what is gathered and what is applied, in one batch."""
-        started = perf_counter()
-        log_part, self._log_part = self._log_part, {}
-        applied = self.tables.applied.index
-        state_part = self.tables.take_writes()
-        feed_part = self.feed.take_part()
-        compact_part = self._log.compact_part(self._compactable_index())
-        if compact_part:
-            self.raft.compacted(self._log.first_index)
-        self._flush_at_ns = 0
-        self._writing(
-            lambda: self._disk.write(compact_part, log_part, state_part, feed_part),
-            lambda: self._conversation.go_on(self._monotonic_ns()),
-        )
-        self._durable_index = applied
-        self.meters.sync_time.observe(perf_counter() - started)
-
-    def _compactable_index(self) -> int:
-        """A follower that is slow is waited for, but not for ever: one that needs too much gets a state instead."""
-        if self._log.bytes > HELD_FOR_SLOW_BYTES:
-            return self._durable_index
-        return min(self._durable_index, self.raft.compactable_index())
+        self._batches.write_all()
 
     def _apply(self, entry: raft.Entry) -> None:
         if entry.kind != raft.EntryKind.NORMAL:
             self.tables.begin(entry.index, entry.term, 0)
             self.feed.add(entry.index, {})
-            self._flush_soon()
+            self._batches.state_changed(self._monotonic_ns())
             return
         started = perf_counter()
         term, batch = self._proposed.pop(entry.index, (0, []))
@@ -337,7 +330,7 @@ class Replica:
         wall, operations = operations_of(entry.payload)
         results, changes = apply_entry(self.tables, entry.index, entry.term, wall, operations)
         self.feed.add(entry.index, changes.records)
-        self._flush_soon()
+        self._batches.state_changed(self._monotonic_ns())
         meters = self.meters
         meters.entries += 1
         meters.operations += len(operations)
@@ -353,9 +346,6 @@ class Replica:
             }
             self.door.wake_pending(sorted(changes.woken | fetched))
         meters.apply_time.observe(perf_counter() - started)
-
-    def _flush_soon(self) -> None:
-        self._flush_at_ns = self._flush_at_ns or self._monotonic_ns() + FLUSH_AFTER_NS
 
     # Answering
 
@@ -379,7 +369,7 @@ class Replica:
                 if not self.relations.pass_to(waiting.ask.node_id, waiting, now_ns):
                     self.door.answer(waiting.peer, waiting.call_id, self.status())
             elif isinstance(waiting.ask, Scan):
-                piece = self.feed.scan(waiting.ask.start, waiting.ask.records_max, self._durable_index)
+                piece = self.feed.scan(waiting.ask.start, waiting.ask.records_max, self._batches.durable_index)
                 self.door.answer(waiting.peer, waiting.call_id, piece)
             elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
                 self.relations.ask_of_members(waiting)
@@ -414,11 +404,16 @@ class Replica:
             pull = waiting.ask
             assert isinstance(pull, Pull)
             self.feed.confirm(pull.after)
-            has_news = self.feed.has_after(pull.after) or self.presence.has_news()
+            # After a kill the mirror may have seen what we have yet to repeat from our log.
+            is_repeating = self.tables.applied.index < pull.after <= self.raft.last_index
+            has_news = (self.feed.has_after(pull.after) and not is_repeating) or self.presence.has_news()
             if not has_news and waiting.wait_until_ns > now_ns:
                 self.door.pulls.append(waiting)
                 continue
-            batch = self.feed.pull(pull.after, pull.records_max, self.tables.overlay)
+            if is_repeating:
+                batch = Batch(pull.after, [])
+            else:
+                batch = self.feed.pull(pull.after, pull.records_max, self.tables.overlay)
             batch.presence = self.presence.take_news()
             self.door.answer(waiting.peer, waiting.call_id, batch)
 

@@ -103,29 +103,30 @@ def remove(tables: Tables, job: Job, data: bytes = b"") -> None:
 
 def _file_pending(tables: Tables, job: Job) -> None:
     job.position = tables.next_position()
-    tables.put(keys.pending(job.queue, job.priority, job.position, job.id), b"")
+    tables.overlay.put_new(keys.pending(job.queue, job.priority, job.position, job.id), b"")
     tables.pending.add(job)
     tables.wake(job.queue)
 
 
 def _unfile_pending(tables: Tables, job: Job) -> None:
-    tables.put(keys.pending(job.queue, job.priority, job.position, job.id), None)
+    tables.overlay.remove(keys.pending(job.queue, job.priority, job.position, job.id))
 
 
 def _file_active(tables: Tables, job: Job) -> None:
-    tables.put(keys.active(job.queue, job.id), keys.pack_lease(job.lease_expires_at, job.claim_id))
+    tables.overlay.put_new(keys.active(job.queue, job.id), keys.pack_lease(job.lease_expires_at, job.claim_id))
     tables.leases.add(job.id, job.lease_expires_at, job.claim_id)
 
 
 def _unfile_active(tables: Tables, job: Job) -> None:
-    tables.put(keys.active(job.queue, job.id), None)
+    tables.overlay.remove(keys.active(job.queue, job.id))
     tables.leases.remove(job.id)
 
 
 def renew(tables: Tables, job: Job, lease_expires_at: int) -> None:
     """A heartbeat: the same claim, a later end."""
     job.lease_expires_at = lease_expires_at
-    _file_active(tables, job)
+    tables.put(keys.active(job.queue, job.id), keys.pack_lease(job.lease_expires_at, job.claim_id))
+    tables.leases.add(job.id, job.lease_expires_at, job.claim_id)
     tables.touch(job)
 
 

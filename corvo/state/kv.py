@@ -51,14 +51,29 @@ class Overlay:
 
     Two layers, the newer first: what the entry under way has put, and what sealed entries left. A put is then one
     store, and sealing joins the layers in one go.
+
+    A key that comes and goes before anything is written never reaches the disk: no tombstone need say that it is gone.
     """
 
-    __slots__ = ("changes", "kv", "puts")
+    __slots__ = ("_gone", "_new", "changes", "kv", "puts")
 
     def __init__(self, kv: KV) -> None:
         self.kv = kv
         self.puts: dict[bytes, bytes | None] = {}
         self.changes: dict[bytes, bytes | None] = {}
+        self._new: set[bytes] = set()  # keys of which the map surely holds nothing
+        self._gone: list[bytes] = []  # those of them that were removed since the last seal
+
+    def put_new(self, key: bytes, value: bytes) -> None:
+        """The key is not there, the caller knows."""
+        if key not in self.changes and key not in self.puts:  # else a removal may be under way to the map
+            self._new.add(key)
+        self.puts[key] = value
+
+    def remove(self, key: bytes) -> None:
+        self.puts[key] = None
+        if key in self._new:
+            self._gone.append(key)
 
     def get(self, key: bytes) -> bytes | None:
         if key in self.puts:
@@ -70,8 +85,20 @@ class Overlay:
     def seal(self) -> dict[bytes, bytes | None]:
         """What was put since the last seal, joined to the rest."""
         puts, self.puts = self.puts, {}
-        self.changes.update(puts)
+        changes = self.changes
+        changes.update(puts)
+        for key in self._gone:
+            if changes.get(key, b"") is None:
+                del changes[key]
+                self._new.discard(key)
+        self._gone = []
         return puts
+
+    def take_changes(self) -> dict[bytes, bytes | None]:
+        """Everything sealed. The caller stores it before anybody reads again."""
+        changes, self.changes = self.changes, {}
+        self._new.clear()
+        return changes
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Merges all sides. The changes are few (one turn's), so sorting those in range beats keeping order."""

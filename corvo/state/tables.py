@@ -94,6 +94,7 @@ class Tables:
         self.retired: list[str] = []  # jobs that ended in this entry and are kept as long as usual
         self._retired: dict[int, list[str]] = {}  # moment of forgetting → those that are kept longer or shorter
         self.nodes: dict[str, str] = {}  # address by name
+        self.unwritten_bytes = 0  # of all that was sealed since writes were taken
         self.has_forwarded = False  # whether any job has ever moved away: spares every new job a look
         self._recall(kv)
 
@@ -370,7 +371,11 @@ class Tables:
         self.overlay.puts.update(records)
         writes = self.overlay.seal()
         if writes:
-            self.applied.hash = _chain(self.applied.hash, writes)
+            # Encoded before it is hashed, because msgpack puts a length before each part: no two different sets of
+            # writes are the same bytes. Their order is that of writing, which is the same on every replica.
+            encoded = encode(writes)
+            self.applied.hash = blake2b(encoded, key=self.applied.hash, digest_size=16).digest()
+            self.unwritten_bytes += len(encoded)
         changes = Changes(writes, records, self._woken)
         self._records = {}
         self._touched_jobs = {}
@@ -382,8 +387,8 @@ class Tables:
 
     def take_writes(self) -> dict[bytes, bytes | None]:
         """Everything sealed since the last call, with the marker. The caller stores it before it reads again."""
-        writes = self.overlay.changes
-        self.overlay.changes = {}
+        writes = self.overlay.take_changes()
+        self.unwritten_bytes = 0
         writes[keys.APPLIED] = encode(self.applied)
         return writes
 
@@ -402,9 +407,3 @@ class Tables:
 
 def _size(job: Job) -> int:
     return len(job.payload) if job.bonds is None else len(job.payload) + bytes_of(job.bonds)
-
-
-def _chain(previous: bytes, writes: dict[bytes, bytes | None]) -> bytes:
-    """Covers keys and values in the order of writing, which is the same on every replica. Encoded first, because
-    msgpack puts a length before each part: no two different sets of writes are the same bytes."""
-    return blake2b(encode(writes), key=previous, digest_size=16).digest()

@@ -35,7 +35,7 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
-    os.nice(8)  # lists may be a moment old; whoever waits for an answer may not
+    os.nice(19 if settings.peers else 8)  # lists may be a moment old; whoever waits for an answer may not
     with lock:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()

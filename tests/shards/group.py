@@ -12,7 +12,7 @@ from typing import Any
 from corvo.errors import Refusal, Refused
 from corvo.ops.operation import Operation, Query
 from corvo.state import keys
-from corvo.wire import Call, decode_result, encode
+from corvo.wire import Call, Reply, decode_result, encode
 from shards import raft
 from shards.company import Company
 from shards.endings import Replaced
@@ -73,6 +73,7 @@ class Node:
         self.replica = Replica(
             0, self.name, self.disk, lambda: group.wall_ns, lambda: group.now_ns, int(self.name[-1]), False, company
         )
+        self.replica.deliver = self._take
         self.is_running = True
 
     def kill(self) -> None:
@@ -107,6 +108,9 @@ class Node:
             self.kill()
             self.start()
             return
+        self._take(replies)
+
+    def _take(self, replies: list[tuple[bytes, list[Reply]]]) -> None:
         for peer, some in replies:
             assert peer == b"gateway"
             for reply in some:

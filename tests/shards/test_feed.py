@@ -52,8 +52,7 @@ class Shard:
         self.feed.add(index, self.log[index - 1])
 
     def flush(self) -> None:
-        changes, self.overlay.changes = self.overlay.changes, {}
-        self.disk.write(changes, self.feed.take_part())
+        self.disk.write(self.overlay.take_changes(), self.feed.take_part())
         self.durable = len(self.log)
 
     def pull(self, after: int, records_max: int = HUGE) -> Batch:

@@ -9,10 +9,12 @@ import pytest
 from corvo.errors import Refused
 from corvo.lifecycle import State
 from corvo.queries.cluster import GetIndex, GetStatus
+from corvo.queries.feed import Pull
 from corvo.queries.job import GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.state import keys
 from corvo.wire import Call
-from shards import log_disk
+from shards import batches, log_disk
 from shards.endings import Distrusted
 from shards.letters import Arrival, Consensus, MayBeLost, PassedBack, Posted
 from shards.raft.messages import AppendReply, HeartbeatReply, InstallSnapshot, ReadRequest, StatePoint
@@ -204,6 +206,7 @@ def test_an_operator_can_add_a_node_before_it_comes(group: Group) -> None:
 def test_a_replica_that_was_away_for_too_long_gets_the_state(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
     monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
     follower = group.follower()
     follower.kill()
     group.pass_time(2_000)
@@ -223,6 +226,7 @@ def test_a_replica_that_led_and_comes_back_needs_no_state(group: Group, monkeypa
     """A leader elected meanwhile has proved nothing of it yet: it must ask, not assume that everything is missing."""
     monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
     monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
     for number in range(60):
         group.ask(group.leader(), enqueue(number))
     group.agree()
@@ -236,6 +240,29 @@ def test_a_replica_that_led_and_comes_back_needs_no_state(group: Group, monkeypa
 
     group.agree()
     assert former.replacements == 0
+
+
+def test_a_mirror_that_is_ahead_of_a_replica_that_was_killed_need_not_begin_anew(group: Group) -> None:
+    """The mirror has seen what the disk has not: the state of the last moment, which the log repeats."""
+    follower = group.follower()
+    for number in range(5):
+        group.ask(group.leader(), enqueue(number))
+    group.agree()
+    seen = group.ask(follower, Pull(0, 0, 1_000)).upto
+    group.ask(group.leader(), enqueue(5))
+    group.pass_time(20)
+    batch = group.ask(follower, Pull(seen, 0, 1_000))
+    assert batch.upto > seen and not batch.is_gap
+
+    follower.kill()
+    follower.start()
+    assert follower.replica.tables.applied.index < batch.upto
+    after = group.ask(follower, Pull(batch.upto, 0, 1_000))
+    assert (after.upto, after.records, after.is_gap) == (batch.upto, [], False)
+
+    group.ask(group.leader(), enqueue(6))
+    group.agree()
+    assert keys.job(job_id(6)) in dict(group.ask(follower, Pull(batch.upto, 0, 1_000)).records)
 
 
 def test_a_replica_without_memory_takes_no_part_in_elections_until_it_is_taken_in_anew(group: Group) -> None:

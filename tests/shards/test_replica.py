@@ -20,12 +20,12 @@ from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob
 from corvo.retry import Backoff
 from corvo.state import keys
-from corvo.wire import Call, decode_replies
-from shards import log_disk
+from corvo.wire import Call, decode_replies, encode
+from shards import batches, log_disk
 from shards import replica as replica_module
+from shards.batches import FLUSH_AFTER_NS, RIDE_AFTER_NS, RIDE_BYTES
 from shards.door import AWAIT_RECHECK_NS
 from shards.raft import Membership
-from shards.replica import FLUSH_AFTER_NS
 from shards.storage import Disk
 from tests.shards.rig import GATEWAY, IDENTITY, WAITING, Rig, a_directory, mirrored, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id, new_job
@@ -367,14 +367,56 @@ def test_nothing_is_answered_before_it_is_on_disk(rig: Rig) -> None:
     assert seen == [(0, True)]
 
 
-def test_what_is_applied_rides_in_the_batch_of_the_next_entry(rig: Rig) -> None:
+def test_what_is_applied_rides_with_an_entry_a_moment_later(rig: Rig) -> None:
     rig.one(enqueue(1))
+    rig.one(enqueue(2))
     assert rig.disk.get(keys.job(job_id(1))) is None
+    writes = rig.disk.writes
+
+    rig.monotonic_ns += RIDE_AFTER_NS
+    rig.one(enqueue(3))
+
+    assert rig.disk.writes == writes + 1
+    assert rig.disk.get(keys.job(job_id(2))) is not None
+    assert rig.disk.get(keys.job(job_id(3))) is None
+
+
+def test_much_that_is_applied_rides_with_the_next_entry_at_once(rig: Rig) -> None:
+    rig.one(enqueue(1, payload=b'"%s"' % (b"x" * RIDE_BYTES)))
 
     rig.one(enqueue(2))
 
     assert rig.disk.get(keys.job(job_id(1))) is not None
     assert rig.disk.get(keys.job(job_id(2))) is None
+
+
+def test_a_life_that_is_over_before_its_state_is_written_is_written_once(rig: Rig) -> None:
+    rig.ask(enqueue(1))
+    (claimed,) = rig.one(fetch("mail"))
+    rig.one(ack(1, token=claimed.lease_token))
+    rig.disk.parts.clear()
+    rig.sleep()
+
+    written = [key for part in rig.disk.parts for key in part]
+
+    assert written.count(keys.job(job_id(1))) == 1
+    assert not [
+        key for key in written if key.startswith((keys.pending_prefix("mail", Priority.NORMAL), keys.ACTIVE))
+    ], "it never waited, for the disk"
+    assert rig.restart() is None and rig.one(GetJob(job_id(1))).job.state == State.COMPLETED
+
+
+def test_replies_do_not_wait_for_a_write_that_is_not_theirs(rig: Rig) -> None:
+    """Those of an earlier entry, that is; the one at hand is answered after it (above)."""
+    sent: list[bytes] = []
+    rig.replica.deliver = lambda replies: sent.extend(peer for peer, _ in replies)
+    before: list[list[bytes]] = []
+    rig.disk.before_write = lambda number: before.append([*sent])
+    rig.replica.door.answer(b"gateway", 1, None)
+
+    rig.replica.turn([(b"other", [Call(2, 1_000, encode(enqueue(1)))])])
+
+    assert before == [[b"gateway"]]
 
 
 def test_state_and_marker_are_written_together(rig: Rig) -> None:
@@ -436,6 +478,7 @@ def test_the_log_is_compacted_and_a_start_afterwards_finds_the_same_state(
 ) -> None:
     monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 10)
     monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
     for number in range(1, 41):
         rig.ask(enqueue(number))
     assert rig.one(GetStatus()).log_first_index > 20

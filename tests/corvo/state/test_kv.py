@@ -64,3 +64,61 @@ def test_a_memory_map_knows_its_size() -> None:
     kv.write({b"a": None})
 
     assert len(kv) == 1
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), small_keys, st.binary(max_size=2)),
+        st.tuples(st.just("remove"), small_keys, st.just(b"")),
+        st.tuples(st.sampled_from(("seal", "store")), st.just(b""), st.just(b"")),
+    ),
+    max_size=40,
+)
+
+
+@given(steps)
+def test_whatever_comes_and_goes_map_and_overlay_together_are_what_was_put(
+    steps: list[tuple[str, bytes, bytes]],
+) -> None:
+    kv = MemoryKV()
+    overlay = Overlay(kv)
+    model: dict[bytes, bytes] = {}
+    for step, key, value in steps:
+        if step == "put":
+            if key in model:
+                overlay.puts[key] = value
+            else:
+                overlay.put_new(key, value)
+            model[key] = value
+        elif step == "remove":
+            overlay.remove(key)
+            model.pop(key, None)
+        else:
+            overlay.seal()
+            if step == "store":
+                kv.write(overlay.take_changes())
+                assert dict(kv.scan(b"", b"\xff" * 3)) == model
+        assert dict(overlay.scan(b"", b"\xff" * 3)) == model
+
+
+def test_a_key_that_came_and_went_leaves_nothing_to_store() -> None:
+    overlay = Overlay(MemoryKV())
+    overlay.put_new(b"a", b"1")
+    overlay.seal()
+    overlay.remove(b"a")
+
+    assert overlay.seal() == {b"a": None}, "the entry did remove it, and the state's hash must know"
+    assert overlay.take_changes() == {}
+
+
+def test_a_key_that_was_stored_is_removed_from_the_map() -> None:
+    overlay = Overlay(MemoryKV())
+    overlay.put_new(b"a", b"1")
+    overlay.seal()
+    overlay.take_changes()
+    overlay.remove(b"a")
+    overlay.put_new(b"a", b"2")
+    overlay.remove(b"a")
+    overlay.seal()
+
+    assert overlay.take_changes() == {b"a": None}
