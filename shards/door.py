@@ -6,6 +6,7 @@ bounded: past the bound a caller is told to come back, and when.
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from corvo.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
@@ -36,13 +37,22 @@ _LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the s
 _UNKNOWN = Refused("BAD_REQUEST", "the shard does not know this operation; gateway and shard differ in version")
 
 
+class Proposed(NamedTuple):
+    """An entry that was made here."""
+
+    term: int
+    now: int
+    due: list[bytes]  # operations of our own, which come first
+    batch: list[Waiting]  # calls in the order of the entry
+
+
 class Door:
     def __init__(self, tables: Tables, presence: Presence) -> None:
         self._tables = tables
         self._presence = presence
         self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
         self.on_gone: Callable[[bytes], None] = lambda peer: None  # is told of peers that are not; see `Relations`
-        self.proposed: dict[int, tuple[int, list[Waiting]]] = {}  # index → term, calls in the order of the entry
+        self.proposed: dict[int, Proposed] = {}  # by index
         self.parking = Parking()
         self.pulls: deque[Waiting] = deque()
         self.listeners = Listeners(tables.journal, self.answer)
@@ -91,7 +101,7 @@ class Door:
             return
         if self.listeners.recall((peer, call_id)):
             return
-        for waiting in [*self.operations, *(each for _, batch in self.proposed.values() for each in batch)]:
+        for waiting in [*self.operations, *(each for entry in self.proposed.values() for each in entry.batch)]:
             if waiting.key == (peer, call_id):
                 waiting.wait_until_ns = waiting.arrived_ns
 

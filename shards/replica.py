@@ -9,11 +9,14 @@ was applied (`batches.py`): so a crash between any two lines loses either all of
 """
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter
 from time import perf_counter
 
 from corvo.engine import apply_entry
 from corvo.errors import Refusal, Refused
 from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
+from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Read
 from corvo.queries.cluster import GetStatus, ShardStatus
@@ -27,7 +30,7 @@ from shards.batches import Batches
 from shards.company import Company
 from shards.conversation import Conversation
 from shards.courier import Courier
-from shards.door import AWAIT_RECHECK_NS, Door
+from shards.door import AWAIT_RECHECK_NS, Door, Proposed
 from shards.endings import Distrusted, Replaced
 from shards.feed import Feed
 from shards.letters import Posted
@@ -201,15 +204,14 @@ class Replica:
         batch = door.take_batch(now_ns, ENTRY_BYTES_MAX, CALLS_PER_MESSAGE_MAX)
         door.wake_with(batch)
         wall = self._clock_ns()
-        raws = [waiting.raw for waiting in batch]
         # Upkeep goes first: what falls due now is older than what arrives now.
-        due = [*upkeep]
+        due = [encode(operation) for operation in upkeep]
         if self._upkeep_index <= self.tables.applied.index:
-            due += upkeep_due(self.tables, wall)
-            due += self.courier.confirmations()
+            due += map(encode, upkeep_due(self.tables, wall))
+            due += map(encode, self.courier.confirmations())
         if not batch and not due:
             return False
-        payload = encode(Entry(wall, [encode(operation) for operation in due] + raws))
+        payload = encode(Entry(wall, due + [waiting.raw for waiting in batch]))
         try:
             ((index, term),) = self.raft.propose([payload])
         except raft.Refused as refused:
@@ -217,11 +219,11 @@ class Replica:
             self._refuse(batch, answer)
             self._upkeep_not_before_ns = now_ns + REFUSED_PAUSE_NS
             return False
-        self._proposed[index] = (term, batch)
+        self._proposed[index] = Proposed(term, wall, due, batch)
         if due:
             self._upkeep_index = index
-        for waiting in batch:
-            self.meters.queue_time.observe((now_ns - waiting.arrived_ns) / 1e9)
+        for arrived_ns, calls in groupby(batch, attrgetter("arrived_ns")):  # most came together
+            self.meters.queue_time.observe((now_ns - arrived_ns) / 1e9, sum(1 for _ in calls))
         self.meters.batch_size.observe(len(batch) + len(due))
         return True
 
@@ -292,8 +294,8 @@ class Replica:
             self.meters.elections += 1
             self.presence.forget_asked(now_ns)
         if change.role is not raft.Role.LEADER:
-            for _, batch in self._proposed.values():
-                self._refuse(batch, LOST)
+            for proposed in self._proposed.values():
+                self._refuse(proposed.batch, LOST)
             self._proposed.clear()
             self._upkeep_index = 0
             self.courier.rest()
@@ -323,11 +325,15 @@ class Replica:
             self._batches.state_changed(self._monotonic_ns())
             return
         started = perf_counter()
-        term, batch = self._proposed.pop(entry.index, (0, []))
-        if term != entry.term:  # another leader's entry stands where ours was to be
-            self._refuse(batch, LOST)
-            batch = []
-        wall, operations = operations_of(entry.payload)
+        batch: list[Waiting] = []
+        proposed = self._proposed.pop(entry.index, None)
+        if proposed is not None and proposed.term == entry.term:
+            wall, batch = proposed.now, proposed.batch
+            operations = [*map(decode_operation, proposed.due), *(waiting.ask for waiting in batch)]
+        else:
+            if proposed is not None:  # another leader's entry stands where ours was to be
+                self._refuse(proposed.batch, LOST)
+            wall, operations = operations_of(entry.payload)
         results, changes = apply_entry(self.tables, entry.index, entry.term, wall, operations)
         self.feed.add(entry.index, changes.records)
         self._batches.state_changed(self._monotonic_ns())

@@ -21,9 +21,9 @@ class Histogram(msgspec.Struct, array_like=True):
     def count(self) -> int:
         return sum(self.counts)
 
-    def observe(self, value: float) -> None:
-        self.total += value
-        self.counts[bisect_left(self.bounds, value)] += 1
+    def observe(self, value: float, times: int = 1) -> None:
+        self.total += value * times
+        self.counts[bisect_left(self.bounds, value)] += times
 
 
 class ReplicaStatus(msgspec.Struct, array_like=True):

@@ -8,8 +8,9 @@ scan's stretches are written as they come and the cursor moves when the last one
       └────────── gap ─────────┘  └──── a long batch, line lost
 
 One transaction takes whole batches up to about ROWS_PER_TRANSACTION rows. While there is traffic the shards that are
-followed are asked again together, at most BREATH_MS later: jobs that change twice in that time are written once,
-and the cores are left to the shards. A shard that we are behind is asked at once. Idle, the process wakes once a
+followed are asked again together, a breath later: jobs that change twice in that time are written once, and the cores
+are left to the shards. The more there is to write, the longer the breath: a row in a long transaction costs half of one
+in a short one. A shard that we are behind is asked at once. Idle, the process wakes once a
 second for its sign of life (see `gateway/answers/lag.py`) and looks whether somebody wants a rebuild.
 
 The indexes of texts (`indexing.py`) come after all of this: a slice at a time, when no shard has news, a second after
@@ -38,7 +39,8 @@ from gateway.mirror.home import Home, Untrusted
 from gateway.mirror.link import ShardLink
 from gateway.mirror.turns import Turn
 
-BREATH_MS = 50
+BREATH_MS, BREATH_MS_MAX = 50, 200
+BREATH_WRITING_SHARE = 0.1  # of a breath; who writes more breathes longer
 SIGN_OF_LIFE_MS = 1_000
 INDEX_AFTER_MS = 1_000  # a job that ends within this is indexed once, with its result
 INDEX_SLICE_MS = 20
@@ -58,6 +60,7 @@ class Follower:
         self._databases = Databases(home)
         self._vouch_at = 0.0
         self._breath_at = 0.0
+        self._wrote_s = 0.0  # in this breath
         self._index_at = 0.0  # not before; NEVER: nothing to do
         self._written_at = 0.0
 
@@ -182,6 +185,7 @@ class Follower:
 
     def _write(self, turns: list[Turn]) -> None:
         """Whole turns, as many in one transaction as stay within its bound."""
+        began = time.monotonic()
         first = count = 0
         for number, turn in enumerate(turns):
             if count and count + turn.rows.count > ROWS_PER_TRANSACTION:
@@ -192,6 +196,7 @@ class Follower:
             self._databases.write(turns[first:])
             self._maybe_publish()
             self._written_at = time.monotonic()
+            self._wrote_s += self._written_at - began
             self._index_at = min(self._index_at, self._written_at + INDEX_AFTER_MS / 1000)
 
     def _index(self) -> None:
@@ -229,7 +234,8 @@ class Follower:
     def _next_breath(self, now: float) -> float:
         """One breath for all shards: asked together they answer together, and share a transaction."""
         if now >= self._breath_at:
-            self._breath_at = now + BREATH_MS / 1000
+            breath_s = min(max(BREATH_MS / 1000, self._wrote_s / BREATH_WRITING_SHARE), BREATH_MS_MAX / 1000)
+            self._breath_at, self._wrote_s = now + breath_s, 0.0
         return self._breath_at
 
     def _idle_ms(self) -> int:
