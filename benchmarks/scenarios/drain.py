@@ -51,8 +51,10 @@ def run(setup: Setup) -> Findings:
     return _findings(jobs, rounds, theirs)
 
 
-async def in_and_out(node: Node, queues: list[str], jobs: int, advance: Advance) -> Round:
-    producers, workers = await connect_many(node.address, PRODUCERS), await connect_many(node.address, len(queues))
+async def in_and_out(
+    node: Node, queues: list[str], jobs: int, advance: Advance, producer_count: int = PRODUCERS
+) -> Round:
+    producers, workers = await connect_many(node.address, producer_count), await connect_many(node.address, len(queues))
     acked: set[str] = set()
     started = perf_counter()
     await enqueue_many(producers, queues, jobs, PAYLOAD, advance)

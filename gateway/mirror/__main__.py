@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from corvo.clustering import is_clustered
 from corvo.node import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
 from corvo.read_db import address_of
 from corvo.settings import Settings
@@ -35,7 +36,8 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
-    os.nice(19 if settings.peers else 8)  # lists may be a moment old; whoever waits for an answer may not
+    # Lists may be a moment old; whoever waits for an answer may not, and replicas that wait for each other even less.
+    os.nice(19 if is_clustered(settings) else 8)
     with lock:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()

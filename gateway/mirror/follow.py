@@ -14,7 +14,7 @@ in a short one. A shard that we are behind is asked at once. Idle, the process w
 second for its sign of life (see `gateway/answers/lag.py`) and looks whether somebody wants a rebuild.
 
 The indexes of texts (`indexing.py`) come after all of this: a slice at a time, when no shard has news, a second after
-the first write that they lack. While there is traffic they get a tenth of the time.
+the first write that they lack. While there is traffic they get a tenth of the time, and little where it is needed.
 
 A database that fails is built anew; while that fails too, or the disk is full, the process ends and is restarted. One
 that is out of reach is tried again and again, and nothing is asked meanwhile: the shards remember what we have not
@@ -33,6 +33,7 @@ from corvo.errors import Refusal
 from corvo.moments import parse_rfc3339
 from corvo.queries.feed import Batch, Piece
 from gateway.mirror import request
+from gateway.mirror.contention import Contention
 from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, Pace
 from gateway.mirror.databases import Databases
 from gateway.mirror.home import Home, Untrusted
@@ -44,7 +45,7 @@ BREATH_WRITING_SHARE = 0.1  # of a breath; who writes more breathes longer
 SIGN_OF_LIFE_MS = 1_000
 INDEX_AFTER_MS = 1_000  # a job that ends within this is indexed once, with its result
 INDEX_SLICE_MS = 20
-INDEX_SHARE = 0.1  # of the time, while there is traffic
+INDEX_SHARE, INDEX_SHARE_CROWDED = 0.1, 0.02  # of the time, while there is traffic; and no core is free
 NEVER = float("inf")
 
 log = structlog.get_logger()
@@ -61,6 +62,7 @@ class Follower:
         self._vouch_at = 0.0
         self._breath_at = 0.0
         self._wrote_s = 0.0  # in this breath
+        self._contention = Contention()
         self._index_at = 0.0  # not before; NEVER: nothing to do
         self._written_at = 0.0
 
@@ -193,7 +195,8 @@ class Follower:
                 first, count = number, 0
             count += turn.rows.count
         if turns:
-            self._databases.write(turns[first:])
+            with self._contention.measured():
+                self._databases.write(turns[first:])
             self._maybe_publish()
             self._written_at = time.monotonic()
             self._wrote_s += self._written_at - began
@@ -209,7 +212,8 @@ class Follower:
         if not is_behind:
             self._index_at = NEVER
         elif now - self._written_at < INDEX_AFTER_MS / 1000:
-            self._index_at = now + (time.monotonic() - now) / INDEX_SHARE
+            share = INDEX_SHARE_CROWDED if self._contention.is_crowded else INDEX_SHARE
+            self._index_at = now + (time.monotonic() - now) / share
 
     @property
     def _is_indexing_late(self) -> bool:
