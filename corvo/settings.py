@@ -25,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     data_dir: Annotated[str, Meta(min_length=1, description="directory of everything this node keeps")] = "data"
     bind: Annotated[str, Meta(description="address and port of HTTP; :8080 means every address")] = ":8080"
+    tls_cert: Annotated[str, Meta(description="file with the certificate (PEM, its chain behind it): HTTPS only")] = ""
+    tls_key: Annotated[str, Meta(description="file with the private key of the certificate (PEM)")] = ""
     shards: Annotated[
         int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
     ] = 4
@@ -139,6 +141,9 @@ def _check_relations(settings: Settings) -> list[str]:
         parse_read_db(settings.read_db)
     except ValueError as error:
         faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        given, missing = ("--tls-cert", "--tls-key") if settings.tls_cert else ("--tls-key", "--tls-cert")
+        faults.append(f"{given} is there without {missing}: give both for TLS, or neither")
     return faults + faults_of(settings)
 
 

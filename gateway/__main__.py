@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from corvo.addresses import split_address
+from corvo.certificate import BadCertificate
 from corvo.clustering import is_clustered
 from corvo.ids import Minter
 from corvo.node import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
@@ -34,6 +35,7 @@ from gateway.metrics import Metrics
 from gateway.mirror.trust import READ_DB
 from gateway.pages import Pages
 from gateway.rebuilding import Rebuilding
+from gateway.renewal import Certificate
 from gateway.stream import Streams
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
@@ -55,11 +57,16 @@ def main() -> int:
     except Locked as holder:
         log.error("another process serves HTTP here", pid=str(holder))
         return 1
+    try:
+        certificate = Certificate(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
+    except BadCertificate as error:
+        log.error(str(error))
+        return 1
     listener = _inherited() if options.listener else open_listener(*split_address(settings.bind))
     if is_clustered(settings):
         os.nice(4)  # a request may wait a moment; a shard that says nothing for half a second is taken for dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, options.run_dir, options.gateway, listener))
+        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate))
     log.info("stopped")
     lock.close()
     return 0
@@ -74,7 +81,9 @@ def _inherited() -> socket.socket:
     return listener
 
 
-async def _run(settings: Settings, run_dir: Path, number: int, listener: socket.socket) -> None:
+async def _run(
+    settings: Settings, run_dir: Path, number: int, listener: socket.socket, certificate: Certificate | None
+) -> None:
     draining = asyncio.Event()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -103,15 +112,22 @@ async def _run(settings: Settings, run_dir: Path, number: int, listener: socket.
         fetching.drain()  # waits end early, /readyz says no; then the server finishes what is in flight
         loop.call_later(0.1, stop.set)
 
+    def renewed() -> None:
+        if server.MUST_RESTART_TO_RENEW:
+            drain()  # the supervisor starts a successor, and holds the port until it is there
+
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, drain)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    log.info("serving", bind=settings.bind, http_server=settings.http_server)
+    log.info("serving", bind=settings.bind, http_server=settings.http_server, tls=certificate is not None)
+    watching = None if certificate is None else asyncio.ensure_future(certificate.watch(renewed))
     try:
-        await server.serve(gateway, listener, settings.shutdown_timeout, stop)
+        await server.serve(gateway, listener, settings.shutdown_timeout, stop, certificate)
     finally:
+        if watching is not None:
+            watching.cancel()
         await bulks.stop()
         shards.close()
         read_db.close()

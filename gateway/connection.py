@@ -7,15 +7,18 @@ from typing import Any
 
 import h11
 import hypercorn.asyncio.run
+import hypercorn.protocol
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.typing import LifespanState
 
 from gateway.express import READ_BYTES, Parcel, Pen, ServerHeaders, recognise
 from gateway.http import FRAME_LANE, Response
+from gateway.http2 import Http2
 from gateway.websocket import UNSENT_BYTES_MAX, FrameLane
 
 CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
+FAREWELL_S = 1.0  # for a client of TLS to answer our last word; many never do
 
 
 class Connection(TCPServer):
@@ -120,8 +123,14 @@ class Connection(TCPServer):
             break
         await asyncio.shield(self._initiate_server_close())
 
+    async def _initiate_server_close(self) -> None:
+        await super()._initiate_server_close()
+        if self._is_secure:
+            self.reader.feed_eof()  # else who reads would wait for the client's last word
+
     async def run(self) -> None:
         self._active_at = self.loop.time()
+        self._is_secure = self.writer.get_extra_info("ssl_object") is not None
         self._frames = FrameLane(self.writer)
         self._server_headers = ServerHeaders(self.config)
         self.state = LifespanState({**self.state, FRAME_LANE: self._frames})  # what an application finds in its scope
@@ -131,9 +140,25 @@ class Connection(TCPServer):
         """What a client does not read is not kept for it for ever."""
         timer = self.loop.call_later(CLOSE_S, self.writer.transport.abort)
         try:
-            await super()._close()
+            if self._is_secure:
+                await self._take_leave()
+            else:
+                await super()._close()
         finally:
             timer.cancel()
+
+    async def _take_leave(self) -> None:
+        """TLS closes when both sides have said so. Many a client never does, and nobody waits for it."""
+        self.writer.transport.set_write_buffer_limits(high=1)
+        try:
+            await self.writer.drain()  # all of it
+            async with asyncio.timeout(FAREWELL_S) as farewell:
+                await super()._close()
+            if farewell.expired():
+                self.loop.call_later(CLOSE_S, self.writer.transport.abort)
+                self.reader.feed_eof()
+        except OSError:
+            pass  # also: what was on its way came after the end
 
     async def protocol_send(self, event: Event) -> None:
         if isinstance(event, Updated) and event.idle:
@@ -145,3 +170,4 @@ class Connection(TCPServer):
 def install() -> None:
     """There is no setting for it."""
     hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined]
+    hypercorn.protocol.H2Protocol = Http2  # type: ignore[attr-defined,assignment]

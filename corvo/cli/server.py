@@ -1,8 +1,8 @@
 """`corvo server`: make the data directory ready, then keep the node's processes running until a signal.
 
 Whatever can be wrong is found here, before any process starts, and said in one line: settings, a second server on the
-same directory, a directory made for something else, a port in use, a secret that is none. Each is a `CannotStart`, exit
-code 2.
+same directory, a directory made for something else, a port in use, a secret that is none, a certificate without its
+key. Each is a `CannotStart`, exit code 2.
 """
 
 import errno
@@ -24,6 +24,7 @@ import structlog
 
 import corvo
 from corvo.addresses import split_address
+from corvo.certificate import BadCertificate, load_certificate
 from corvo.cli.meet import MEETING, MeetingFailed, meet
 from corvo.cli.ports import listen_once
 from corvo.cli.programs import Program, Unwritable, programs, render
@@ -71,6 +72,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
     with lock, ExitStack() as listening:
         is_new = check_identity(data_dir, settings) is None
         check_secret(settings.cluster_secret_file)
+        check_certificate(settings.tls_cert, settings.tls_key)
         check_http_server(settings.http_server)
         check_driver(settings.read_db)
         await_orphans(data_dir / RUN, settings.shutdown_timeout + ORPHANS_MARGIN_S)
@@ -89,11 +91,11 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
 
 def _settled(settings: Settings) -> Settings:
     """What depends on where and how we were started, decided for the processes, which run in the data directory."""
-    secret_file = settings.cluster_secret_file
+    files = ("cluster_secret_file", "tls_cert", "tls_key")
     return msgspec.structs.replace(
         settings,
         data_dir=str(Path(settings.data_dir).absolute()),
-        cluster_secret_file=str(Path(secret_file).absolute()) if secret_file else "",
+        **{name: str(Path(path).absolute()) for name in files if (path := getattr(settings, name))},
         log_format=_log_format(settings.log_format, sys.stdout.isatty()),
     )
 
@@ -103,7 +105,7 @@ def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socke
     log.info(
         "starting",
         version=corvo.__version__,
-        url=url_of(settings.bind),
+        url=url_of(settings.bind, is_secure=bool(settings.tls_cert)),
         data_dir=settings.data_dir,
         node_id=settings.node_id,
         shards=settings.shards,
@@ -179,6 +181,14 @@ def check_secret(path: str) -> None:
         read_secret(path)
     except BadSecret as error:
         raise CannotStart(str(error)) from None
+
+
+def check_certificate(cert_file: str, key_file: str) -> None:
+    if cert_file:
+        try:
+            load_certificate(cert_file, key_file)
+        except BadCertificate as error:
+            raise CannotStart(str(error)) from None
 
 
 def check_http_server(name: str) -> None:
@@ -268,16 +278,17 @@ def write_run_files(settings: Settings, parts: Sequence[Program]) -> Path:
     return config_file
 
 
-def url_of(bind: str) -> str:
+def url_of(bind: str, is_secure: bool = False) -> str:
     """An address that a browser on this machine understands."""
     host, port = split_address(bind)
     if host in ("0.0.0.0", "::"):
         host = "localhost"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if is_secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def banner(settings: Settings) -> str:
-    url = url_of(settings.bind)
+    url = url_of(settings.bind, is_secure=bool(settings.tls_cert))
     options = "" if settings.fsync == "on" else "   fsync is off: a power cut may lose acknowledged jobs\n"
     return (
         f"\n   Corvo {corvo.__version__} on {url}   {settings.shards} shards, data in {settings.data_dir}\n{options}\n"

@@ -7,16 +7,19 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.http import HTTP1Settings, HTTP2Settings
 from granian.net import SocketHolder
 from granian.server.embed import Server
 
 from corvo.limits import BODY_BYTES_MAX
 from corvo.node import BACKLOG
+from gateway import http2
 from gateway.http import Receive, Scope, Send
+from gateway.renewal import Certificate
 
 GONE = {"type": "websocket.disconnect", "code": 1006}
 
@@ -24,27 +27,45 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CONNECTIONS_MAX = 32_768  # more wait to be accepted; those of long polls and streams count all the time
 HEAD_BYTES_MAX = 32 * 1024
+MUST_RESTART_TO_RENEW = True  # it reads the files itself, once
 IDLE_MS = 30_000  # between requests, also for the head of one; a long poll is not idle
 
 
 class _Embedded(Server):  # type: ignore[misc]  # granian's types are not looked at
     """Serves a socket that it is given."""
 
-    def __init__(self, app: Any, listener: socket.socket) -> None:
+    def __init__(self, app: Any, listener: socket.socket, certificate: Certificate | None) -> None:
+        secure = {} if certificate is None else _secure(certificate)
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
-            http=HTTPModes.http1,
+            http=HTTPModes.http1 if certificate is None else HTTPModes.auto,
             websockets=True,
             backlog=BACKLOG,
             backpressure=CONNECTIONS_MAX,
             http1_settings=HTTP1Settings(header_read_timeout=IDLE_MS, max_buffer_size=HEAD_BYTES_MAX),
             log_enabled=False,
+            **secure,
         )
         self._listener = listener
 
     def _init_shared_socket(self) -> None:
         self._ssp, self._shd = None, SocketHolder(self._listener.detach(), False, BACKLOG)
+
+
+def _secure(certificate: Certificate) -> dict[str, Any]:
+    return {
+        "ssl_cert": Path(certificate.cert_file),
+        "ssl_key": Path(certificate.key_file),
+        "ssl_protocol_min": SSLProtocols.tls12,
+        "http2_settings": HTTP2Settings(
+            max_concurrent_streams=http2.STREAMS_MAX,
+            max_headers_size=http2.HEAD_BYTES_MAX,
+            initial_stream_window_size=64 * 1024,
+            max_send_buffer_size=64 * 1024,
+            keep_alive_interval=IDLE_MS,  # of a ping, by which a client is missed that has gone without a word
+        ),
+    }
 
 
 class _Stream:
@@ -121,10 +142,16 @@ class _Front:
             await self._changed.wait()
 
 
-async def serve(app: App, listener: socket.socket, graceful_s: float, stop: asyncio.Event) -> None:
+async def serve(
+    app: App,
+    listener: socket.socket,
+    graceful_s: float,
+    stop: asyncio.Event,
+    certificate: Certificate | None = None,
+) -> None:
     logging.getLogger("_granian").setLevel(logging.ERROR)
     front = _Front(app)
-    server = _Embedded(front, listener)
+    server = _Embedded(front, listener, certificate)
     serving = asyncio.ensure_future(server.serve())
     await stop.wait()
     try:

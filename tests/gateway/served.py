@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,12 +16,13 @@ from corvo.node import open_listener
 from corvo.ops.operation import Operation, Query
 from gateway.links import Pending
 from gateway.metrics import Metrics
+from gateway.renewal import Certificate
 from tests.gateway.asgi import Draining, a_gateway
 from tests.gateway.fake_shards import FakeShards
 
 PATIENCE_S = 5.0
 
-Serve = Callable[[Any, socket.socket, float, asyncio.Event], Awaitable[None]]
+Serve = Callable[[Any, socket.socket, float, asyncio.Event, Certificate | None], Awaitable[None]]
 
 
 class SlowShards(FakeShards):
@@ -56,8 +58,9 @@ class SlowShards(FakeShards):
 class Served:
     """The gateway over fake shards, behind one of the servers, in a thread of its own."""
 
-    def __init__(self, serve: Serve, graceful_s: float = 20.0) -> None:
+    def __init__(self, serve: Serve, graceful_s: float = 20.0, certificate: Certificate | None = None) -> None:
         self._serve_with = serve
+        self._certificate = certificate
         self._graceful_s = graceful_s
         self._listener = open_listener("127.0.0.1", 0)
         self.port = self._listener.getsockname()[1]
@@ -79,7 +82,7 @@ class Served:
         self.stop = asyncio.Event()
         self.app = app = a_gateway(self.shards, self.draining, Metrics())
         self.loop.call_soon(self._is_ready.set)
-        await self._serve_with(app, self._listener, self._graceful_s, self.stop)
+        await self._serve_with(app, self._listener, self._graceful_s, self.stop, self._certificate)
 
     def drain(self) -> None:
         """As `gateway.__main__` does on SIGTERM."""
@@ -108,11 +111,13 @@ class Heard(NamedTuple):
 
 
 class Talk:
-    """One connection."""
+    """One connection. With a context it speaks TLS."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, context: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
         self._heard = b""
 
     def __enter__(self) -> "Talk":
