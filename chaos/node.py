@@ -78,11 +78,13 @@ class Node:
     @property
     def url(self) -> str:
         host, port = split_address(self.settings.bind)
-        return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
+        scheme = "https" if self.settings.tls_cert else "http"
+        return f"{scheme}://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"
 
     def is_healthy(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/healthz", timeout=2.0).status_code == 200
+            # Whose certificate it is does not matter: nothing is told to it.
+            return httpx.get(f"{self.url}/healthz", timeout=2.0, verify=False).status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -141,10 +141,17 @@ def _check_relations(settings: Settings) -> list[str]:
         parse_read_db(settings.read_db)
     except ValueError as error:
         faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
-    if bool(settings.tls_cert) != bool(settings.tls_key):
-        given, missing = ("--tls-cert", "--tls-key") if settings.tls_cert else ("--tls-key", "--tls-cert")
-        faults.append(f"{given} is there without {missing}: give both for TLS, or neither")
+    if half := half_of_tls(settings.tls_cert, settings.tls_key):
+        faults.append(half)
     return faults + faults_of(settings)
+
+
+def half_of_tls(tls_cert: str, tls_key: str) -> str:
+    """What is wrong with one file where two are needed; empty: nothing is."""
+    if bool(tls_cert) == bool(tls_key):
+        return ""
+    given, missing = ("--tls-cert", "--tls-key") if tls_cert else ("--tls-key", "--tls-cert")
+    return f"{given} is there without {missing}: give both for TLS, or neither"
 
 
 def _from_file(text: str, file_name: str, faults: list[str]) -> dict[str, Any]:

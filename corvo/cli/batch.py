@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from corvo.cli.asking import MISUSED, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.asking import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
 
-app = typer.Typer(
+app = Commands(
     help="Count jobs together, and let a job follow when all of them have ended.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, StateName, asking, stop
+from corvo.cli.asking import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, StateName, asking, stop
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LOOK_AGAIN_S = 0.3
 AWAY_S = 60.0  # a server that is started again is back by then
 OPERATION = "bulk_"  # how the ids of operations begin
 
-app = typer.Typer(
+app = Commands(
     help="One action on many jobs: all that match, or those whose ids come on standard input.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

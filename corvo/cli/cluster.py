@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from corvo.cli.asking import OutputFormat, ServerUrl, asking
+from corvo.cli.asking import Commands, OutputFormat, ServerUrl, asking
 from corvo.client import DEFAULT_SERVER
 
 CHANGE_S = 30.0  # a change is answered when every shard's group has agreed on it
 
-app = typer.Typer(
+app = Commands(
     help="Look at the nodes of a cluster and change which belong to it.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

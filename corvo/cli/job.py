@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corvo.cli.asking import OutputFormat, ServerUrl, asking
+from corvo.cli.asking import Commands, OutputFormat, ServerUrl, asking
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
     from corvo.client.http import Client
 
-app = typer.Typer(
+app = Commands(
     help="Act on one job: run it again, stop it, hold it, move it.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

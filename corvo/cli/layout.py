@@ -30,6 +30,8 @@ class Wishes(msgspec.Struct, frozen=True):
     port: int | None = None
     raft_port: int | None = None
     fsync: str = "on"
+    tls_cert: str = ""
+    tls_key: str = ""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -40,8 +42,8 @@ class Place(msgspec.Struct, frozen=True):
     raft_port: int
 
     @property
-    def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
 
     @property
     def raft_address(self) -> str:

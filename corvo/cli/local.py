@@ -23,11 +23,11 @@ from rich.table import Table
 import corvo
 from corvo.cli.asking import complain
 from corvo.cli.layout import Layout, Place, Wishes, settle
-from corvo.cli.server import CannotStart
+from corvo.cli.server import CannotStart, check_certificate
 from corvo.cli.show import columns, cut, plain, table
 from corvo.cli.signals import heeding
 from corvo.node import Locked, die_with_parent, take_lock
-from corvo.settings import ENV_PREFIX
+from corvo.settings import ENV_PREFIX, half_of_tls
 
 LOOK_S = 0.2
 READY_S = 2.0  # for one answer about readiness
@@ -39,7 +39,7 @@ NOT_INHERITED = {
     for name in ("config", "join", "discover", "discover_dns_name", "raft_advertise", "cluster_secret_file")
 }
 
-CommandOf = Callable[[Place, Layout, Path, str], list[str]]
+CommandOf = Callable[[Place, Layout, Path, Wishes], list[str]]
 
 
 class NodeReport(msgspec.Struct):
@@ -61,15 +61,17 @@ class Report(msgspec.Struct):
     urls: list[str]
 
 
-def server_command(place: Place, layout: Layout, data_dir: Path, fsync: str) -> list[str]:
+def server_command(place: Place, layout: Layout, data_dir: Path, wishes: Wishes) -> list[str]:
     options = {
         "--data-dir": str(data_dir / place.node_id),
         "--node-id": place.node_id,
-        "--bind": f"127.0.0.1:{place.port}",
+        "--bind": place.address,
         "--raft-bind": place.raft_address,
         "--peers": layout.peers,
         "--shards": str(layout.shards),
-        "--fsync": fsync,
+        "--fsync": wishes.fsync,
+        "--tls-cert": wishes.tls_cert,
+        "--tls-key": wishes.tls_key,
     }
     words = [word for option in options.items() for word in option]
     return [sys.executable, "-m", "corvo.cli.main", "server", *words]
@@ -78,6 +80,9 @@ def server_command(place: Place, layout: Layout, data_dir: Path, fsync: str) -> 
 def run_local(wishes: Wishes, is_json: bool, command_of: CommandOf = server_command) -> int:
     """Exit code: 0 after a signal, 1 when every node has ended by itself."""
     data_dir = Path(wishes.data_dir).absolute()
+    if half := half_of_tls(wishes.tls_cert, wishes.tls_key):
+        raise CannotStart(half)
+    check_certificate(wishes.tls_cert, wishes.tls_key)
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         lock = take_lock(data_dir / "lock")
@@ -90,10 +95,11 @@ def run_local(wishes: Wishes, is_json: bool, command_of: CommandOf = server_comm
             f"cannot use {data_dir} as data directory: {error.strerror}; choose another --data-dir"
         ) from None
     with lock, Signals.heeded() as signals:
-        cluster = Cluster(data_dir, settle(data_dir, wishes, random.Random()), signals)
+        scheme = "https" if wishes.tls_cert else "http"
+        cluster = Cluster(data_dir, settle(data_dir, wishes, random.Random()), scheme, signals)
         try:
             for place in cluster.layout.nodes:
-                cluster.start(place, command_of(place, cluster.layout, data_dir, wishes.fsync))
+                cluster.start(place, command_of(place, cluster.layout, data_dir, wishes))
             if not is_json:
                 table(cluster.table())
             if cluster.await_ready():
@@ -116,7 +122,7 @@ def _tell_ready(cluster: "Cluster", is_json: bool) -> None:
     ended = [node.place.node_id for node in cluster.nodes if not node.is_running]
     print(f"ready, but for {', '.join(ended)}" if ended else "ready", flush=True)
     running = next(node.place for node in cluster.nodes if node.is_running)
-    print(f"corvo cluster status --server {running.url} shows them; Ctrl-C stops all", flush=True)
+    print(f"corvo cluster status --server {cluster.url_of(running)} shows them; Ctrl-C stops all", flush=True)
 
 
 class Signals:
@@ -170,14 +176,18 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, data_dir: Path, layout: Layout, signals: Signals) -> None:
+    def __init__(self, data_dir: Path, layout: Layout, scheme: str, signals: Signals) -> None:
         self.layout = layout
+        self._scheme = scheme
         self.nodes: list[Node] = []
         self._data_dir = data_dir
         self._signals = signals
 
     def start(self, place: Place, command: list[str]) -> None:
         self.nodes.append(Node(place, command, self._data_dir / f"{place.node_id}.log"))
+
+    def url_of(self, place: Place) -> str:
+        return f"{self._scheme}://{place.address}"
 
     def is_running(self) -> bool:
         return any(node.is_running for node in self.nodes)
@@ -194,13 +204,14 @@ class Cluster:
         began = time.monotonic()
         waiting = list(self.nodes)
         # On a terminal only; standard error, because standard output may be read by a program.
-        with httpx.Client(timeout=READY_S) as http, Console(stderr=True).status("starting") as line:
+        # Whose certificate it is does not matter: these are our own processes, and nothing is told to them.
+        with httpx.Client(timeout=READY_S, verify=False) as http, Console(stderr=True).status("starting") as line:
             while not self._signals.count:
                 self.report_ends()
                 waiting = [node for node in waiting if node.is_running]
                 troubles = {}
                 for node in waiting:
-                    if not self._signals.count and (trouble := _trouble(http, node.place.url)):
+                    if not self._signals.count and (trouble := _trouble(http, self.url_of(node.place))):
                         troubles[node.place.node_id] = trouble
                 waiting = [node for node in waiting if node.place.node_id in troubles]
                 if not troubles:
@@ -239,7 +250,7 @@ class Cluster:
         nodes = [
             NodeReport(
                 node_id=node.place.node_id,
-                url=node.place.url,
+                url=self.url_of(node.place),
                 raft_address=node.place.raft_address,
                 pid=node.handle.pid,
                 data_dir=str(self._data_dir / node.place.node_id),

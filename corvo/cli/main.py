@@ -13,14 +13,14 @@ import typer
 from corvo import __version__
 from corvo.addresses import PORT_MAX
 from corvo.cli import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, search, why
-from corvo.cli.asking import MISUSED, OK, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
+from corvo.cli.asking import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.cli.flags import Flags, load_settings, with_settings
 from corvo.client import DEFAULT_SERVER
 from corvo.limits import NODES_MAX, SHARDS_MAX
 from corvo.read_db import without_password
 from corvo.settings import BadSettings, names
 
-app = typer.Typer(
+app = Commands(
     name="corvo",
     help="Corvo, a job server: start one, give it jobs, look at them.",
     no_args_is_help=True,
@@ -127,6 +127,12 @@ def local(
         int | None,
         typer.Option(metavar="PORT", min=1, max=PORT_MAX, help="first port between nodes; free ones when not given"),
     ] = None,
+    tls_cert: Annotated[
+        str, typer.Option(metavar="FILE", envvar="CORVO_TLS_CERT", help="certificate of all nodes (PEM): HTTPS only")
+    ] = "",
+    tls_key: Annotated[
+        str, typer.Option(metavar="FILE", envvar="CORVO_TLS_KEY", help="private key of the certificate (PEM)")
+    ] = "",
     output: OutputFormat = "table",
 ) -> None:
     """Start a whole cluster on this machine, to try it out: several nodes, kept running until Ctrl-C or SIGTERM.
@@ -146,7 +152,8 @@ def local(
     from corvo.cli.server import CannotStart  # lazy: as above, in `server`
 
     try:
-        code = run_local(Wishes(data_dir, nodes, shards, port, raft_port, fsync), is_json=output == "json")
+        wishes = Wishes(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
+        code = run_local(wishes, is_json=output == "json")
     except CannotStart as error:
         stop(MISUSED, str(error))
     raise typer.Exit(code)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corvo.cli.asking import MISUSED, REFUSED, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.asking import MISUSED, REFUSED, Commands, OutputFormat, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
 from corvo.moments import parse_duration
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SLICES_S = 600.0  # a queue of millions is emptied in slices, and the answer comes after the last
 LOOK_AGAIN_S = 0.5
 
-app = typer.Typer(
+app = Commands(
     help="Look at a queue, stop and start it, limit it, empty it.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

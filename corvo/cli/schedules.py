@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corvo.cli.asking import MISUSED, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.asking import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
     from corvo.client.http import Client
     from corvo.ops.schedules.view import ScheduleView
 
-app = typer.Typer(
+app = Commands(
     help="Make cron schedules, look at them, stop them.",
     no_args_is_help=True,
     rich_markup_mode=None,  # as in main.py

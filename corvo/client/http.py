@@ -4,6 +4,8 @@ A call is repeated only when the server said that it changed nothing (429, 503).
 not repeated: whoever called knows whether the job may exist twice.
 """
 
+import re
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ import httpx
 from corvo import __version__
 from corvo.client import DEFAULT_SERVER, calls
 from corvo.client.calls import Call, ServerRefused
+from corvo.client.trust import trusting
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
 from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
@@ -58,6 +61,7 @@ from corvo.queries.workers import WorkerView
 
 PAUSE_S_FIRST = 0.2  # between attempts when the server named no time; doubled each time
 PAUSE_S_MAX = 5.0
+_LOOKS_LIKE_TLS = re.compile("without sending a response|illegal (?:status|request) line")  # who is told no TLS
 
 A = TypeVar("A")
 
@@ -66,12 +70,17 @@ class Unreachable(Exception):
     """No answer came: nobody listens there, or the connection broke."""
 
 
+class Untrusted(Unreachable):
+    """Somebody answers, but not by TLS, or with a certificate that convinces nobody. Says what to do."""
+
+
 class BadServer(ValueError):
     """The address of the server is no address."""
 
 
 class Client:
-    """One connection pool to one server. `sleep` and `clock` are handed in by tests."""
+    """One connection pool to one server. `sleep` and `clock` are handed in by tests. `secure` is the context of its
+    connections, for others to the same server; None where it speaks no TLS."""
 
     def __init__(
         self,
@@ -79,6 +88,7 @@ class Client:
         *,
         timeout_s: float = 10.0,  # for one answer, beyond the time the server may hold it back
         deadline_s: float = 15.0,  # for all attempts of one call together
+        ca_cert: str | None = None,  # file of the authorities to trust; None: see `trusting`
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -87,8 +97,10 @@ class Client:
         self._deadline_s = deadline_s
         self._sleep = sleep
         self._clock = clock
+        self.secure = trusting(ca_cert) if self.server.startswith("https:") else None
         self._http = httpx.Client(
             base_url=self.server,
+            verify=self.secure or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # not used; httpx would load authorities
             headers={"user-agent": f"corvo/{__version__}", "accept": "application/json"},
         )
 
@@ -146,9 +158,15 @@ class Client:
         try:
             yield
         except httpx.ConnectError as error:
+            if "SSL" in str(error):
+                raise Untrusted(_distrust(self.server, str(error))) from None
             raise Unreachable(f"nothing answers at {self.server} ({error})") from None
         except httpx.TimeoutException:
             raise Unreachable(f"{self.server} did not answer within {patience_s:g} s") from None
+        except httpx.RemoteProtocolError as error:
+            hint = "; if it speaks TLS, its address begins with https://"
+            is_likely = self.secure is None and _LOOKS_LIKE_TLS.search(str(error))
+            raise Unreachable(f"the connection to {self.server} broke ({error}){hint if is_likely else ''}") from None
         except httpx.TransportError as error:
             raise Unreachable(f"the connection to {self.server} broke ({error})") from None
 
@@ -319,6 +337,15 @@ class Client:
 
     def heartbeat(self, body: HeartbeatBody) -> HeartbeatAnswer:
         return self.call(calls.heartbeat(body))
+
+
+def _distrust(server: str, error: str) -> str:
+    if found := re.search(r"certificate verify failed: (.+?)(?: \(_ssl|$)", error):
+        return (
+            f"the certificate of {server} is not trusted: {found[1]};"
+            " --ca-cert or CORVO_CA_CERT names the file of the authority that signed it"
+        )
+    return f"{server} does not speak TLS as it should ({error}); if it speaks none, its address begins with http://"
 
 
 def _checked(server: str) -> str:

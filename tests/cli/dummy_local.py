@@ -13,7 +13,7 @@ from corvo.cli.local import run_local
 from corvo.cli.server import CannotStart
 
 
-def command_of(place: Place, layout: Layout, data_dir: Path, fsync: str) -> list[str]:
+def command_of(place: Place, layout: Layout, data_dir: Path, wishes: Wishes) -> list[str]:
     return [sys.executable, sys.argv[2], place.node_id, str(place.port)]
 
 

@@ -43,7 +43,7 @@ def test_ports_that_are_given_are_consecutive(tmp_path: Path) -> None:
     made = wish(tmp_path, nodes=2, shards=3, port=first, raft_port=first + 2)
 
     assert made.nodes == [Place("node-1", first, first + 2), Place("node-2", first + 1, first + 5)]
-    assert (made.nodes[0].url, made.nodes[0].raft_address) == (f"http://{HOST}:{first}", f"{HOST}:{first + 2}")
+    assert (made.nodes[0].address, made.nodes[0].raft_address) == (f"{HOST}:{first}", f"{HOST}:{first + 2}")
 
 
 def test_the_port_of_http_may_change_later(tmp_path: Path) -> None:

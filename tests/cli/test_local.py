@@ -13,9 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from corvo.cli.layout import Layout, Place
+from corvo.cli.layout import Layout, Place, Wishes
 from corvo.cli.local import _environment, server_command
+from corvo.cli.main import run
 from tests.cli.nodes import PATIENCE_S, ROOT, await_
+from tests.support.authority import Authority
 
 READY_S = 60.0  # for real nodes on a busy machine
 
@@ -109,7 +111,7 @@ def real(folder: Path, *options: str) -> Iterator[Local]:
 def test_a_node_is_told_everything_that_makes_it_one_of_several() -> None:
     layout = Layout(2, [Place("node-1", 8080, 9400), Place("node-2", 8081, 9402)])
 
-    command = server_command(layout.nodes[1], layout, Path("/d"), "off")
+    command = server_command(layout.nodes[1], layout, Path("/d"), Wishes("/d", fsync="off", tls_cert="c", tls_key="k"))
 
     assert command[1:4] == ["-m", "corvo.cli.main", "server"]
     options = dict(zip(command[4::2], command[5::2], strict=True))
@@ -121,6 +123,8 @@ def test_a_node_is_told_everything_that_makes_it_one_of_several() -> None:
         "--peers": "node-1=127.0.0.1:9400,node-2=127.0.0.1:9402",
         "--shards": "2",
         "--fsync": "off",
+        "--tls-cert": "c",
+        "--tls-key": "k",
     }
 
 
@@ -256,6 +260,34 @@ def test_a_cluster_of_one_founder_serves_jobs_and_comes_back_at_the_same_address
 
     assert urls[0] == urls[1]
     assert json.loads((tmp_path / "data/node-1/identity.json").read_text())["founders"] == ["node-1"]
+
+
+@pytest.mark.system
+def test_nodes_with_a_certificate_speak_tls_only(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with real(tmp_path, "--nodes", "1", "--shards", "1", *authority.sign().flags) as local:
+        local.await_(lambda: local.output.endswith("}\n"), READY_S)
+        (url,) = local.report()["urls"]
+        assert url.startswith("https://")
+        enqueued = httpx.post(f"{url}/api/v1/enqueue", json={"queue": "mail"}, verify=authority.context())
+        assert enqueued.status_code == 201
+        assert local.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--tls-cert", "c.pem"], "--tls-cert is there without --tls-key: give both for TLS, or neither"),
+        (["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], "the certificate /nowhere cannot be read"),
+    ],
+)
+def test_a_certificate_that_is_none_starts_no_node(
+    tmp_path: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["local", "--data-dir", str(tmp_path / "data"), *flags]) == 2
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"corvo: {words}") and not (tmp_path / "data").exists()
 
 
 @pytest.mark.system

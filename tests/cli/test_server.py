@@ -17,6 +17,7 @@ from corvo.cli.server import (
     CannotStart,
     await_orphans,
     banner,
+    check_certificate,
     check_driver,
     check_http_server,
     check_identity,
@@ -30,6 +31,7 @@ from corvo.cli.server import (
 from corvo.node import RUN, Identity, read_secret, read_settings, take_lock, write_identity
 from corvo.settings import Settings
 from tests.cli.nodes import dummies, running, tried
+from tests.support.authority import Authority
 
 
 def test_a_new_directory_is_made_for_these_settings(tmp_path: Path) -> None:
@@ -83,6 +85,16 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None,
 
     with pytest.raises(CannotStart, match=words):
         check_secret(str(tmp_path / "secret"))
+
+
+def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    one, other = authority.sign("one"), authority.sign("other")
+
+    check_certificate("", "")
+    check_certificate(one.cert, one.key)
+    with pytest.raises(CannotStart, match=r"other\.key does not belong to the certificate .*one\.pem; give two"):
+        check_certificate(one.cert, other.key)
 
 
 def test_a_driver_that_is_not_installed_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +207,10 @@ def test_the_banner_shows_where_and_two_commands() -> None:
 
     assert shown.count("curl http://localhost:9090/api/v1/") == 2
     assert "fsync is off" in shown and "fsync" not in banner(Settings())
+    assert "curl https://localhost:8080/" in banner(Settings(tls_cert="c", tls_key="k"))
     assert url_of("[::1]:80") == "http://[::1]:80"
+    assert url_of("[::1]:80", is_secure=True) == "https://[::1]:80"
+    assert url_of(":443", is_secure=True) == "https://localhost:443"
 
 
 @pytest.mark.system
@@ -242,6 +257,18 @@ def test_a_port_in_use_or_another_shard_count_is_one_line_and_exit_code_2(tmp_pa
     assert (resharded.returncode, len(resharded.stderr.splitlines())) == (2, 1)
     assert "made with 4 shards; start with --shards 4" in resharded.stderr
     assert not (tmp_path / "journal").exists()
+
+
+@pytest.mark.system
+def test_a_bad_certificate_is_one_line_and_exit_code_2_and_nothing_starts(tmp_path: Path) -> None:
+    pair = Authority(tmp_path).sign()
+    Path(pair.key).unlink()
+
+    refused = tried(tmp_path, dummies(tmp_path), tls_cert=pair.cert, tls_key=pair.key)
+
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "server.key cannot be read: no such file or directory; choose another --tls-key" in refused.stderr
+    assert not (tmp_path / "journal").exists() and not (tmp_path / "data/identity.json").exists()
 
 
 @pytest.mark.system

@@ -1,5 +1,6 @@
 """A server that plays back prepared answers and remembers what it was asked."""
 
+import ssl
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
@@ -46,7 +47,8 @@ class Playback:
 
 
 @contextmanager
-def playing() -> Iterator[Playback]:
+def playing(secure: ssl.SSLContext | None = None) -> Iterator[Playback]:
+    """With a context it speaks TLS."""
     playback = Playback()
 
     class Answering(BaseHTTPRequestHandler):
@@ -72,9 +74,11 @@ def playing() -> Iterator[Playback]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.daemon_threads = True
+    if secure is not None:
+        server.socket = secure.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    playback.url = f"http://127.0.0.1:{server.server_port}"
+    playback.url = f"{'http' if secure is None else 'https'}://127.0.0.1:{server.server_port}"
     try:
         yield playback
     finally:

@@ -65,6 +65,9 @@ def test_every_setting_has_a_description_and_can_come_from_the_environment() -> 
         ({"bind": ":99999"}, {}, "", "--bind is ':99999'"),
         ({"raft_bind": "host:"}, {}, "", "--raft-bind is 'host:'"),
         ({"max_payload_size": 2**40}, {}, "", "--max-payload-size is"),
+        ({"tls_cert": "c.pem"}, {}, "", "--tls-cert is there without --tls-key: give both for TLS, or neither"),
+        ({}, {"CORVO_TLS_KEY": "k.pem"}, "", "--tls-key is there without --tls-cert"),
+        ({"tls_cert": "c.pem"}, {}, 'tls_key = ""', "--tls-cert is there without --tls-key"),
     ],
 )
 def test_a_bad_value_is_named_as_it_was_given(flags: dict, environ: dict, file_text: str, fault: str) -> None:

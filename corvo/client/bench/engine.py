@@ -7,6 +7,7 @@ jobs of that second, not by the one that happened to be under way.
 """
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from time import perf_counter
@@ -38,10 +39,18 @@ class Engine:
     """One run. `stop` ends it early; what was counted until then stands."""
 
     def __init__(
-        self, plan: Plan, server: str, queues: tuple[str, ...], tally: Tally, watch: Watch, stop: asyncio.Event
+        self,
+        plan: Plan,
+        server: str,
+        secure: ssl.SSLContext | None,
+        queues: tuple[str, ...],
+        tally: Tally,
+        watch: Watch,
+        stop: asyncio.Event,
     ) -> None:
         self._plan = plan
         self._server = server
+        self._secure = secure
         self._queues = queues
         self._tally = tally
         self._watch = watch
@@ -193,7 +202,7 @@ class Engine:
 
     async def connect(self, number: int) -> Link:
         link = StreamLink if self._plan.protocol == "stream" else HttpLink
-        return await link.open(self._server, f"bench-{number}")
+        return await link.open(self._server, f"bench-{number}", self._secure)
 
     def lost(self, why: str) -> None:
         self._tally.errors[why.partition(":")[0].upper().replace(" ", "_")] += 1

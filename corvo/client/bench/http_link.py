@@ -63,9 +63,8 @@ class HttpLink(asyncio.Protocol):
         self._lost = ""
 
     @classmethod
-    async def open(cls, server: str, worker_id: str) -> "HttpLink":
+    async def open(cls, server: str, worker_id: str, secure: ssl.SSLContext | None) -> "HttpLink":
         url = urlsplit(server)
-        secure = ssl.create_default_context() if url.scheme == "https" else None
         port = url.port or (443 if secure else 80)
         loop = asyncio.get_running_loop()
         try:

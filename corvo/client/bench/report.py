@@ -69,7 +69,7 @@ def measure(client: Client, plan: Plan, watch: Callable[[int], None], is_kept: b
     tally = Tally()
     started, machine = datetime.now(UTC), _machine()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        measured, is_whole = runner.run(_run(plan, client.server, queues, tally, watch))
+        measured, is_whole = runner.run(_run(plan, client, queues, tally, watch))
     notes = [] if is_kept else _tidied(client, queues)
     return Report(
         started_at=started.isoformat(timespec="seconds"),
@@ -92,14 +92,14 @@ def measure(client: Client, plan: Plan, watch: Callable[[int], None], is_kept: b
 
 
 async def _run(
-    plan: Plan, server: str, queues: tuple[str, ...], tally: Tally, watch: Callable[[int], None]
+    plan: Plan, client: Client, queues: tuple[str, ...], tally: Tally, watch: Callable[[int], None]
 ) -> tuple[Measured, bool]:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, stop.set)
     try:
-        measured = await Engine(plan, server, queues, tally, watch, stop).run()
+        measured = await Engine(plan, client.server, client.secure, queues, tally, watch, stop).run()
     except Lost as lost:
         raise Unreachable(str(lost)) from None
     finally:

@@ -1,6 +1,7 @@
 """A connection over the stream: a turn is one frame, and several may be under way."""
 
 import asyncio
+import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,9 +45,9 @@ class StreamLink:
         self._reading = asyncio.ensure_future(self._read())
 
     @classmethod
-    async def open(cls, server: str, worker_id: str) -> "StreamLink":
+    async def open(cls, server: str, worker_id: str, secure: ssl.SSLContext | None) -> "StreamLink":
         url = urlsplit(server)
-        scheme = "wss" if url.scheme == "https" else "ws"
+        scheme = "ws" if secure is None else "wss"
         try:
             socket = await connect(
                 f"{scheme}://{url.netloc}{url.path}{PATH}",
@@ -55,6 +56,7 @@ class StreamLink:
                 ping_interval=None,
                 open_timeout=CONNECT_S_MAX,
                 proxy=None,
+                ssl=secure,
             )
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
             raise Lost(f"no stream at {server}: {error or type(error).__name__}") from None
