@@ -32,6 +32,7 @@ VOLUME /data
 EXPOSE 8080 9400-9403
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/healthz', timeout=4)"]
+    CMD ["python", "-c", "import os, ssl, urllib.request as web; scheme = 'https' if os.environ.get('CORVO_TLS_CERT') else 'http'; \
+web.urlopen(scheme + '://127.0.0.1:8080/healthz', timeout=4, context=ssl._create_unverified_context())"]
 ENTRYPOINT ["corvo"]
 CMD ["server", "--data-dir", "/data"]

@@ -40,7 +40,7 @@ def load_certificate(cert_file: str, key_file: str) -> ssl.SSLContext:
     context.set_alpn_protocols(list(PROTOCOLS))
     try:
         context.load_cert_chain(cert_file, key_file, password="none")  # else OpenSSL would ask at the terminal
-    except ssl.SSLError as error:
+    except OSError as error:  # those of ssl are such, too; another: a file is gone since
         raise BadCertificate(_reason(error, cert_file, key_file)) from None
     return context
 
@@ -55,8 +55,9 @@ def _read(what: str, path: str, flag: str) -> tuple[bytes, int]:
         raise BadCertificate(f"the {what} {path} cannot be read: {reason}; choose another {flag}") from None
 
 
-def _reason(error: ssl.SSLError, cert_file: str, key_file: str) -> str:
-    if error.reason == "KEY_VALUES_MISMATCH":
+def _reason(error: OSError, cert_file: str, key_file: str) -> str:
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    if reason == "KEY_VALUES_MISMATCH":
         return f"the key {key_file} does not belong to the certificate {cert_file}; give two that were made together"
-    why = (error.reason or "the PEM is damaged").replace("_", " ").lower()
+    why = (reason or "the PEM is damaged").replace("_", " ").lower()
     return f"the certificate {cert_file} with the key {key_file} cannot be used: {why}; make a new pair"

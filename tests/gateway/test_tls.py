@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from gateway.renewal import Certificate
@@ -260,6 +261,28 @@ def test_a_stop_finishes_what_is_under_way_and_ends_what_waits(name: str, author
         with pytest.raises(ConnectionError):
             Talk(server)
         assert server.reported == []
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_stop_answers_the_frames_of_a_stream_then_closes_it(name: str, authority: Authority) -> None:
+    context = authority.context()
+    with (
+        a_server(name, authority) as server,
+        connect(f"wss://localhost:{server.port}/api/v1/stream", ssl=context) as stream,
+    ):
+        stream.send('{"id": 7, "enqueue": [{"queue": "slow"}]}')
+        assert server.shards.held.wait(PATIENCE_S)
+        server.drain()
+        told = msgspec.json.decode(stream.recv(timeout=PATIENCE_S))
+        server.release()
+        answer = msgspec.json.decode(stream.recv(timeout=PATIENCE_S))
+        with pytest.raises(ConnectionClosed) as closed:
+            stream.recv(timeout=PATIENCE_S)
+        server.end()
+
+    assert (told["code"], answer["id"]) == ("DRAINING", 7)
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1001
+    assert server.reported == []
 
 
 def test_a_handshake_that_does_not_come_is_not_waited_for(

@@ -1,12 +1,20 @@
 """The Dockerfile fits the project. Docker itself is not needed: what can go wrong by a rename is seen in the text."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from corvo.certificate import load_certificate
 from docs.generate import PAGE_ROUTES
+from tests.client.playback import playing
 from tests.k8s.test_manifests import container, pod
+from tests.support.authority import Authority
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "Dockerfile").read_text()
@@ -66,6 +74,22 @@ def test_what_is_copied_exists_and_is_not_ignored() -> None:
 
 
 def test_the_health_check_asks_a_page_that_is_served() -> None:
-    (path,) = re.findall(r"http://127\.0\.0\.1:8080(/\w+)", TEXT)
+    (path,) = re.findall(r"://127\.0\.0\.1:8080(/\w+)", TEXT)
 
     assert path in PAGE_ROUTES
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_the_health_check_asks_as_the_server_speaks(is_secure: bool, tmp_path: Path) -> None:
+    """With the certificate named by its variable, as all settings of a container are."""
+    (words,) = re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", TEXT.replace("\\\n", ""), re.MULTILINE)
+    pair = Authority(tmp_path).sign()
+    environment = {**os.environ, "CORVO_TLS_CERT": pair.cert} if is_secure else dict(os.environ)
+    with playing(load_certificate(*pair) if is_secure else None) as playback:
+        command = [word.replace("8080", playback.url.rpartition(":")[2]) for word in json.loads(words)[1:]]
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=30.0, check=False
+        )
+
+    assert [asked.path for asked in playback.asked] == ["/healthz"]
+    assert done.returncode == 1 and "HTTP Error 404" in done.stderr, "an answer of no is heard, too"

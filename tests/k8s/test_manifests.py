@@ -226,3 +226,42 @@ def test_raft_is_for_the_pods_themselves_and_http_for_labelled_clients() -> None
     assert peers["from"] == [{"podSelector": {"matchLabels": APP}}]
     assert [(port["port"], port["endPort"]) for port in peers["ports"]] == [(raft, raft + settings().shards - 1)]
     assert one("NetworkPolicy")["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+# TLS, a component to add
+
+
+TLS = BASE.parent / "tls"
+
+
+def test_tls_adds_to_what_the_base_has() -> None:
+    (component,) = documents((TLS / "kustomization.yaml").read_text())
+    (patch,) = documents((TLS / "statefulset.yaml").read_text())
+    (base,) = documents((BASE / "kustomization.yaml").read_text())
+    added = patch["spec"]["template"]["spec"]
+    (inside,) = added["containers"]
+
+    assert component["kind"] == "Component"
+    assert [one["path"] for one in component["patches"]] == ["statefulset.yaml"]
+    (generated,) = component["configMapGenerator"]
+    assert (generated["behavior"], generated["envs"]) == ("merge", ["settings.env"])
+    assert generated["name"] == base["configMapGenerator"][0]["name"]
+    assert (patch["kind"], patch["metadata"]["name"], inside["name"]) == ("StatefulSet", "corvo", container()["name"])
+    probes = [name for name in container() if name.endswith("Probe")]
+    assert all(inside[name] == {"httpGet": {"scheme": "HTTPS"}} for name in probes)
+    assert len(probes) == sum(name.endswith("Probe") for name in inside)
+
+
+def test_tls_finds_its_files_where_the_secret_is() -> None:
+    (patch,) = documents((TLS / "statefulset.yaml").read_text())
+    added = patch["spec"]["template"]["spec"]
+    (volume,), (mount,) = added["volumes"], added["containers"][0]["volumeMounts"]
+    given = dict(line.split("=", 1) for line in (TLS / "settings.env").read_text().split())
+    settings = load({}, {**variables(), **given})[0]
+
+    assert volume["name"] == mount["name"] and "subPath" not in mount
+    assert volume["name"] not in {one["name"] for one in pod()["volumes"]}
+    assert not volume["secret"]["defaultMode"] & 0o007
+    assert (settings.tls_cert, settings.tls_key) == (f"{mount['mountPath']}/tls.crt", f"{mount['mountPath']}/tls.key")
+    assert given["CORVO_SERVER"] == f"https://localhost:{split_address(settings.bind)[1]}"
+    assert given["CORVO_CA_CERT"].startswith(mount["mountPath"])
