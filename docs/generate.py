@@ -171,7 +171,7 @@ OTHER_LIMITS = (
     ("gateway/http.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
     ("gateway/http.py", "PATH_BYTES_MAX", "bytes of the address"),
     ("gateway/http.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
-    ("gateway/http2.py", "STREAMS_MAX", "requests at a time on one connection of HTTP/2"),
+    ("gateway/http.py", "HTTP2_STREAMS_MAX", "requests at a time on one connection of HTTP/2"),
     ("gateway/http2.py", "RESETS_MAX", "requests that a connection of HTTP/2 may take back beyond those answered"),
     ("gateway/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),

@@ -22,11 +22,9 @@ from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.utils import filter_pseudo_headers, suppress_body
 
-from gateway.http import Scope
+from gateway.http import HTTP2_HEAD_BYTES_MAX, HTTP2_STREAMS_MAX, Scope
 
-STREAMS_MAX = 100  # of one connection; more are refused, and may be sent again
 RESETS_MAX = 100  # taken back by the client, beyond as many as it let us answer: then the connection ends
-HEAD_BYTES_MAX = 32 * 1024  # as HTTP/2 counts them; beyond it the connection ends
 FRAME_BYTES_MAX = 9 + 16 * 1024  # a head, and the smallest limit that HTTP/2 knows
 WINDOW_S = 30.0  # how long an answer waits for a client that does not read
 
@@ -54,11 +52,11 @@ class Http2:
             h2.config.H2Configuration(client_side=False, header_encoding=None)  # bytes
         )
         bounds = {
-            h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: STREAMS_MAX,
-            h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: HEAD_BYTES_MAX,
+            h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: HTTP2_STREAMS_MAX,
+            h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: HTTP2_HEAD_BYTES_MAX,
         }
         self.connection.local_settings = h2.settings.Settings(client=False, initial_values=bounds)
-        self.connection.decoder.max_header_list_size = HEAD_BYTES_MAX
+        self.connection.decoder.max_header_list_size = HTTP2_HEAD_BYTES_MAX
         self._app = app.app
         self._context = context
         self._spawn = task_group.spawn
@@ -137,7 +135,7 @@ class Http2:
                 exchange.has_room.set()
 
     def _begin(self, stream_id: int, headers: Any) -> None:
-        if self._running >= STREAMS_MAX or self._context.terminated.is_set():
+        if self._running >= HTTP2_STREAMS_MAX or self._context.terminated.is_set():
             self.reset(stream_id, ErrorCodes.REFUSED_STREAM)  # nothing was done for it: it may be sent again
             return
         exchange = Exchange(self, stream_id, _scope(headers, self._fixed))

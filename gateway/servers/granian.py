@@ -17,8 +17,7 @@ from granian.server.embed import Server
 
 from corvo.limits import BODY_BYTES_MAX
 from corvo.node import BACKLOG
-from gateway import http2
-from gateway.http import Receive, Scope, Send
+from gateway.http import HTTP2_HEAD_BYTES_MAX, HTTP2_STREAMS_MAX, Receive, Scope, Send
 from gateway.renewal import Certificate
 
 GONE = {"type": "websocket.disconnect", "code": 1006}
@@ -59,8 +58,8 @@ def _secure(certificate: Certificate) -> dict[str, Any]:
         "ssl_key": Path(certificate.key_file),
         "ssl_protocol_min": SSLProtocols.tls12,
         "http2_settings": HTTP2Settings(
-            max_concurrent_streams=http2.STREAMS_MAX,
-            max_headers_size=http2.HEAD_BYTES_MAX,
+            max_concurrent_streams=HTTP2_STREAMS_MAX,
+            max_headers_size=HTTP2_HEAD_BYTES_MAX,
             initial_stream_window_size=64 * 1024,
             max_send_buffer_size=64 * 1024,
             keep_alive_interval=IDLE_MS,  # of a ping, by which a client is missed that has gone without a word

@@ -150,11 +150,13 @@ class Two(Talk):
 
 def test_many_requests_at_once_share_a_connection(served: Served, context: ssl.SSLContext) -> None:
     with Two(served, context) as two:
-        streams = [two.enqueue(b'{"queue": "mail", "payload": %d}' % number) for number in range(http2.STREAMS_MAX)]
+        streams = [
+            two.enqueue(b'{"queue": "mail", "payload": %d}' % number) for number in range(edge.HTTP2_STREAMS_MAX)
+        ]
         answers = [two.ask(stream) for stream in streams]
 
         assert {answer.status for answer in answers} == {201}
-        assert len({answer.json["job_id"] for answer in answers}) == http2.STREAMS_MAX
+        assert len({answer.json["job_id"] for answer in answers}) == edge.HTTP2_STREAMS_MAX
         assert two.is_usable()
 
 
@@ -349,7 +351,7 @@ def test_a_client_that_does_not_read_is_given_up(
 
 def test_more_streams_than_agreed_end_the_connection(served: Served, context: ssl.SSLContext) -> None:
     with Two(served, context) as two:
-        for _ in range(http2.STREAMS_MAX + 1):  # before the server has told how many it takes
+        for _ in range(edge.HTTP2_STREAMS_MAX + 1):  # before the server has told how many it takes
             two.begin("POST", "/api/v1/enqueue", is_whole=False)
         two.send()
 
@@ -382,7 +384,7 @@ def test_who_takes_back_now_and_then_may_go_on(served: Served, context: ssl.SSLC
 
 def test_streams_that_are_still_at_work_count_though_they_were_taken_back(authority: Authority) -> None:
     with a_server(authority) as served, Two(served, authority.context("h2")) as two:
-        for _ in range(http2.STREAMS_MAX):
+        for _ in range(edge.HTTP2_STREAMS_MAX):
             stream = two.enqueue(b'{"queue": "slow"}')
             two.send()
             assert served.shards.held.wait(PATIENCE_S)
