@@ -105,7 +105,8 @@ class Loop:
             if self._poller.poll(0):
                 return
             replica.warm()
-        self._poller.poll(min(timeout_ms, 1_000))
+        if self._poller.poll(min(timeout_ms, 1_000)) and self._peers is None:
+            os.sched_yield()  # on a busy machine whoever is about to send more does so: one turn, one sync for all of it
 
     def _turn(self) -> None:
         self._take_turn()
