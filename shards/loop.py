@@ -106,7 +106,9 @@ class Loop:
                 return
             replica.warm()
         if self._poller.poll(min(timeout_ms, 1_000)) and self._peers is None:
-            os.sched_yield()  # on a busy machine whoever is about to send more does so: one turn, one sync for all of it
+            # On a busy machine, let whoever is about to send more do so: one turn and one sync for all of it. Not where
+            # others count on hearing from us.
+            os.sched_yield()
 
     def _turn(self) -> None:
         self._take_turn()
