@@ -268,6 +268,12 @@ class Door:
         else:
             replies.append(reply)
 
+    def refuse(self, waitings: object, refused: Refused) -> None:
+        """Calls that Raft was given, and gave back as what it knows them for: somebody's."""
+        assert isinstance(waitings, list)
+        for waiting in waitings:
+            self.answer(waiting.peer, waiting.call_id, refused)
+
     def refuse_all(self, refused: Refused) -> None:
         """The replica leads no longer: everything that waits for the leader is told, also what is parked."""
         for waiting in [*self.operations, *self.queries, *self.parking.take_all()]:

@@ -14,14 +14,12 @@ from operator import attrgetter
 from time import perf_counter
 
 from corvo.engine import apply_entry
-from corvo.errors import Refusal, Refused
+from corvo.errors import Refused
 from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Read
-from corvo.queries.cluster import GetStatus, ShardStatus
-from corvo.queries.feed import Batch, Pull, Scan
-from corvo.queries.why import Demand, Why
+from corvo.ops.operation import Operation
+from corvo.queries.cluster import ShardStatus
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
@@ -38,7 +36,8 @@ from shards.log_disk import LogDisk
 from shards.meters import Meters
 from shards.parking import Waiting
 from shards.presence import Presence
-from shards.relations import CHANGES_OF_MEMBERS, LOST, NO_LEADER, Relations
+from shards.questions import Questions
+from shards.relations import LOST, NO_LEADER, Relations
 from shards.status import status_of
 from shards.storage import Disk
 from shards.upkeep import next_upkeep_ns, upkeep_due
@@ -104,6 +103,17 @@ class Replica:
             self.meters,
             self._carry_out,
         )
+        self._questions = Questions(
+            self.door,
+            self.tables,
+            self.feed,
+            self.presence,
+            self.raft,
+            self.relations,
+            self._batches,
+            self.status,
+            monotonic_ns,
+        )
         self._writing = company.writing
         self.deliver: Callable[[Replies], None] | None = None  # sends replies in the middle of a turn
         self._proposed = self.door.proposed
@@ -143,8 +153,7 @@ class Replica:
                     break
                 self._advance(now_ns)
                 upkeep = []
-        self._answer_queries(now_ns)
-        self._answer_pulls(now_ns)
+        self._questions.take_up(now_ns)
         door.listeners.serve(now_ns)
         relations.tend(now_ns, door.is_there)
         self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
@@ -216,7 +225,7 @@ class Replica:
             ((index, term),) = self.raft.propose([payload])
         except raft.Refused as refused:
             answer = _CROWDED if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
-            self._refuse(batch, answer)
+            self.door.refuse(batch, answer)
             self._upkeep_not_before_ns = now_ns + REFUSED_PAUSE_NS
             return False
         self._proposed[index] = Proposed(term, wall, due, batch)
@@ -270,9 +279,9 @@ class Replica:
         if ready.apply:
             core.applied(ready.apply[-1].index, self.tables.applied.hash)
         for context, _ in ready.reads:
-            self._answer_reads(context)
+            self._questions.answer_reads(context)
         for context in ready.reads_refused:
-            self._refuse(context, NO_LEADER)
+            self.door.refuse(context, NO_LEADER)
         if ready.role is not None:
             self._change_role(ready.role, now_ns)
         if ready.is_rolled_back:
@@ -295,17 +304,12 @@ class Replica:
             self.presence.forget_asked(now_ns)
         if change.role is not raft.Role.LEADER:
             for proposed in self._proposed.values():
-                self._refuse(proposed.batch, LOST)
+                self.door.refuse(proposed.batch, LOST)
             self._proposed.clear()
             self._upkeep_index = 0
             self.courier.rest()
             self.door.refuse_all(NO_LEADER)
         self.relations.change_role(change, now_ns)
-
-    def _refuse(self, waitings: object, refused: Refused) -> None:
-        assert isinstance(waitings, list)
-        for waiting in waitings:
-            self.door.answer(waiting.peer, waiting.call_id, refused)
 
     def _carry_out(self, write: Callable[[], None]) -> None:
         """A write may take long. What is answered or passed on already is said before it, not after."""
@@ -332,7 +336,7 @@ class Replica:
             operations = [*map(decode_operation, proposed.due), *(waiting.ask for waiting in batch)]
         else:
             if proposed is not None:  # another leader's entry stands where ours was to be
-                self._refuse(proposed.batch, LOST)
+                self.door.refuse(proposed.batch, LOST)
             wall, operations = operations_of(entry.payload)
         results, changes = apply_entry(self.tables, entry.index, entry.term, wall, operations)
         self.feed.add(entry.index, changes.records)
@@ -364,64 +368,6 @@ class Replica:
                     continue
                 self._fetched_queue = waiting.ask.queues[0]
             door.answer(waiting.peer, waiting.call_id, result)
-
-    def _answer_queries(self, now_ns: int) -> None:
-        queries, self.door.queries = self.door.queries, []
-        reads = []
-        for waiting in queries:
-            if isinstance(waiting.ask, Read):
-                reads.append(waiting)
-            elif isinstance(waiting.ask, GetStatus):
-                if not self.relations.pass_to(waiting.ask.node_id, waiting, now_ns):
-                    self.door.answer(waiting.peer, waiting.call_id, self.status())
-            elif isinstance(waiting.ask, Scan):
-                piece = self.feed.scan(waiting.ask.start, waiting.ask.records_max, self._batches.durable_index)
-                self.door.answer(waiting.peer, waiting.call_id, piece)
-            elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
-                self.relations.ask_of_members(waiting)
-        if reads:
-            try:
-                self.raft.read_index(reads)
-            except raft.NotLeader:
-                self._refuse(reads, NO_LEADER)
-
-    def _answer_reads(self, context: object) -> None:
-        assert isinstance(context, list)
-        for waiting in context:
-            try:
-                answer = self._read(waiting.ask)
-            except Refusal as refusal:
-                answer = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
-            self.door.answer(waiting.peer, waiting.call_id, answer)
-
-    def _read(self, read: Read) -> object:
-        """Some answers need more than the tables: who asks for work is in no log."""
-        if isinstance(read, Why):
-            return read.explain(self.tables, self._demand)
-        return read.read(self.tables)
-
-    def _demand(self, queue: str) -> Demand:
-        return self.presence.demand(queue, self._monotonic_ns(), self.door.parking.waits_for(queue))
-
-    def _answer_pulls(self, now_ns: int) -> None:
-        """A pull is answered when there is something to tell, or when its patience ends."""
-        for _ in range(len(self.door.pulls)):
-            waiting = self.door.pulls.popleft()
-            pull = waiting.ask
-            assert isinstance(pull, Pull)
-            self.feed.confirm(pull.after)
-            # After a kill the mirror may have seen what we have yet to repeat from our log.
-            is_repeating = self.tables.applied.index < pull.after <= self.raft.last_index
-            has_news = (self.feed.has_after(pull.after) and not is_repeating) or self.presence.has_news()
-            if not has_news and waiting.wait_until_ns > now_ns:
-                self.door.pulls.append(waiting)
-                continue
-            if is_repeating:
-                batch = Batch(pull.after, [])
-            else:
-                batch = self.feed.pull(pull.after, pull.records_max, self.tables.overlay)
-            batch.presence = self.presence.take_news()
-            self.door.answer(waiting.peer, waiting.call_id, batch)
 
     def status(self) -> ShardStatus:
         return status_of(
