@@ -112,8 +112,8 @@ class Engine:
         landed, is_over = asyncio.Event(), asyncio.Event()
         started = perf_counter() + 0.2  # the workers wait by then
 
-        async def produce(line: _Line) -> None:
-            for number in range(line.number, jobs, self._plan.connections):
+        async def produce(line: _Line, first: int) -> None:
+            for number in range(first, jobs, self._plan.connections * self._plan.ahead):
                 await asyncio.sleep(max(started + number / rate - perf_counter(), 0.0))
                 queue = self._queues[number % len(self._queues)]
                 while not self._stop.is_set():
@@ -139,8 +139,12 @@ class Engine:
 
         async with AsyncExitStack() as open_lines:
             lines = [await self._line(open_lines, number) for number in range(2 * self._plan.connections)]
-            workers = [asyncio.ensure_future(work(line)) for line in lines[self._plan.connections :]]
-            producers = asyncio.gather(*(produce(line) for line in lines[: self._plan.connections]))
+            # As many turns at once as in a steady run: with few, the rate would be bounded by how long one takes.
+            ahead = range(self._plan.ahead)
+            working, producing = lines[self._plan.connections :], lines[: self._plan.connections]
+            workers = [asyncio.ensure_future(work(line)) for line in working for _ in ahead]
+            places = ((line, turn * len(producing) + line.number) for line in producing for turn in ahead)
+            producers = asyncio.gather(*(produce(line, first) for line, first in places))
             try:
                 await _first_of(producers, self._stop.wait())
                 await _first_of(self._all_in(arrived, landed), asyncio.sleep(ARRIVE_S_MAX), self._stop.wait())
