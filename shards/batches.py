@@ -76,7 +76,8 @@ class Batches:
 
     def write_all(self) -> None:
         applied = self._tables.applied.index
-        cut = self._log.compact_part(self._compactable_index())
+        is_alone = self._core.membership.members() == (self._core.id,)
+        cut = self._log.compact_part(self._compactable_index(), is_alone)
         if cut:
             self._core.compacted(self._log.first_index)
         self._changed_ns = 0

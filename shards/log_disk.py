@@ -36,6 +36,9 @@ Part = dict[bytes, bytes | None]
 
 KEPT_ENTRIES = 10_000  # behind the applied index, for followers that were away for a little while
 KEPT_BYTES = 32 * 1024 * 1024  # and no more than this, so that a start need not read for long
+# Where there are no followers. What goes while it is young is never merged into LevelDB's lower levels, and would be
+# half of what is.
+KEPT_ENTRIES_ALONE, KEPT_BYTES_ALONE = 256, 1024 * 1024
 COMPACT_PER_BATCH = 512  # more than come between two batches that cut
 
 
@@ -117,19 +120,21 @@ class LogDisk:
             part[keys.MEMBERSHIP] = encode(persist.membership)
         return part
 
-    def compact_part(self, applied_on_disk: int) -> Part:
+    def compact_part(self, applied_on_disk: int, is_alone: bool = False) -> Part:
         """Forget the oldest entries, a slice at a time, once they are applied on disk and more than enough are kept."""
+        kept_entries = KEPT_ENTRIES_ALONE if is_alone else KEPT_ENTRIES
+        kept_bytes = KEPT_BYTES_ALONE if is_alone else KEPT_BYTES
         first, bytes_left = self.first_index, self.bytes
-        if applied_on_disk - first + 1 < KEPT_ENTRIES + COMPACT_PER_BATCH and bytes_left <= KEPT_BYTES:
+        if applied_on_disk - first + 1 < kept_entries + COMPACT_PER_BATCH and bytes_left <= kept_bytes:
             return {}
         last = first - 1
         while last < applied_on_disk and last - first + 1 < COMPACT_PER_BATCH:
-            if applied_on_disk - last <= KEPT_ENTRIES and bytes_left <= KEPT_BYTES:
+            if applied_on_disk - last <= kept_entries and bytes_left <= kept_bytes:
                 break
             last += 1
             bytes_left -= self._sizes[last - first]
         count = last - first + 1
-        if not count or (count < COMPACT_PER_BATCH and self.bytes <= KEPT_BYTES):
+        if not count or (count < COMPACT_PER_BATCH and self.bytes <= kept_bytes):
             return {}  # a few entries are not worth a write of the mark, unless they are large
         term = self.term(last)
         assert term is not None

@@ -17,8 +17,9 @@ from corvo.node import sync_directory
 from corvo.state import keys
 from shards.tail import check_tails
 
-# The more is gathered, the less is merged; more than this gained little, and pauses grow when a table is written out.
-_WRITE_BUFFER_BYTES = 16 * 1024 * 1024
+# The more is gathered, the less is merged; but it is memory, twice, in every shard, and the pauses grow when a table is
+# written out.
+_WRITE_BUFFER_BYTES = 8 * 1024 * 1024
 _CACHE_BYTES = 16 * 1024 * 1024
 _OPEN_FILES_MAX = 256
 

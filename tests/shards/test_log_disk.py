@@ -137,6 +137,18 @@ def test_a_cut_behind_the_end_changes_nothing() -> None:
 # Compaction
 
 
+def test_a_replica_without_followers_keeps_a_short_tail() -> None:
+    disk = MemoryDisk()
+    count = log_disk.KEPT_ENTRIES_ALONE + log_disk.COMPACT_PER_BATCH + 10
+    log = a_log(disk, *(an_entry(index, 1) for index in range(1, count + 1)))
+
+    assert log.compact_part(count) == {}
+    disk.write(log.compact_part(count, is_alone=True))
+
+    assert log.first_index == log_disk.COMPACT_PER_BATCH + 1
+    assert [entry.index for entry in all_of(LogDisk(disk))] == list(range(log.first_index, count + 1))
+
+
 def test_compaction_forgets_a_slice_at_a_time_and_keeps_a_tail_by_count() -> None:
     disk = MemoryDisk()
     with keeping(entries=10, bytes_=HUGE, per_batch=4):

@@ -476,7 +476,7 @@ def test_an_entry_too_large_for_one_turn_is_spread_over_turns_without_sleeping(
 def test_the_log_is_compacted_and_a_start_afterwards_finds_the_same_state(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 10)
+    monkeypatch.setattr(log_disk, "KEPT_ENTRIES_ALONE", 10)
     monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
     monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
     for number in range(1, 41):
