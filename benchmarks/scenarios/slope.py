@@ -1,9 +1,9 @@
 """Does an operation cost more when very many jobs are stored? And what memory do they take?
 
 A node for each size, 1 k to 1 M jobs (5 M with `--huge`), half of them waiting, half done, over all shards. Then, node
-by node and round by round, the same forty thousand jobs go through their whole lives on each. Throughput is compared with
-that of the node that holds ten thousand, within the same round; CPU is that of all processes of the node, a job. It
-runs only when it is named.
+by node and round by round, forty thousand jobs go through their whole lives on each. Throughput is compared with that
+of the node that holds ten thousand, within the same round; CPU is that of all processes of the node, a job. It runs
+only when it is named.
 """
 
 from contextlib import ExitStack
