@@ -1,7 +1,7 @@
 """The ceiling of HTTP: the gateway's server program and configuration around a handler that does nothing.
 
 `python -m benchmarks.ceiling --fd N --bytes B` reads each body and answers 201 with B bytes, through the server's own
-HTTP/1.1. The gateway's plain requests take the express lane instead (`gateway/express.py`), so it may pass this line.
+HTTP/1.1. The gateway serves plain requests on the fast path (`gateway/http/fast_path.py`), so it may be faster.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 import uvloop
 
 from benchmarks.processes import Program, enqueues, listening_socket, python
-from gateway.servers import hypercorn
+from gateway.http.servers import hypercorn
 
 READY_S_MAX = 30.0
 

@@ -9,7 +9,7 @@ import msgspec
 
 from benchmarks.load import connect, get, on_uvloop
 from benchmarks.node import Node
-from corvo.cli.ports import free_row
+from corvo.cli.supervise.ports import free_row
 
 HOST = "127.0.0.1"
 

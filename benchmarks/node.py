@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.processes import NotReady, Program, Reading, python
-from corvo.addresses import split_address
-from corvo.node import RUN, read_settings
-from corvo.settings import Settings
+from corvo.runtime.addresses import split_address
+from corvo.runtime.process import RUN, read_settings
+from corvo.runtime.settings import Settings
 
 START_S_MAX = 60.0
 SETTLE_LOOK_S = 0.5

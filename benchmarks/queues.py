@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from corvo.sharding import shard_of_queue
+from corvo.model.sharding import shard_of_queue
 
 
 def queues_on(shard: int, shard_count: int, wanted: int, prefix: str) -> list[str]:

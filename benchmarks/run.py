@@ -28,7 +28,7 @@ from benchmarks.rivals.rival import Tools
 from benchmarks.scenario import Scenario, Setup
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.table import Run, table
-from corvo.settings import BadSettings, load
+from corvo.runtime.settings import BadSettings, load
 
 RESULTS = ROOT / "benchmarks" / "results"
 PROTOTYPE = Path("../shared/prototype")

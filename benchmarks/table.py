@@ -7,7 +7,7 @@ from rich.table import Table
 
 from benchmarks.figures import Figure, Result
 from benchmarks.machine import Durability, Machine, Noise
-from corvo.settings import Settings
+from corvo.runtime.settings import Settings
 
 COLUMNS = ("scenario", "figure", "measured", "ratio", "goal", "verdict")
 

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from chaos.state import Held
 from chaos.workload import History
-from corvo.batches import Batch
-from corvo.bonds import Bonds, Chain, Step
-from corvo.fingerprint import fingerprint
-from corvo.job import Controls, Job, JobError, Minute, Queue, Worker
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.retry import BACKOFF_NAMES
+from corvo.model.fingerprint import fingerprint
+from corvo.model.job import Controls, Job, JobError, Minute, Queue, Worker
+from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import BACKOFF_NAMES
+from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
+from corvo.rules.batches import Batch
 from corvo.state.schedules import Schedule
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ import httpx
 
 from chaos.kill_shards import report
 from chaos.node import Node, wait_until
-from corvo.moments import parse_rfc3339
+from corvo.model.timestamps import parse_rfc3339
 
 MEMBERS = 5
 STEPS = 5

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from corvo.addresses import split_address
-from corvo.node import RUN, read_settings
-from corvo.settings import Settings
+from corvo.runtime.addresses import split_address
+from corvo.runtime.process import RUN, read_settings
+from corvo.runtime.settings import Settings
 
 START_S = 40.0  # a busy machine: how fast a start is, the benchmarks say
 _ROLES = {"gateway.mirror": "mirror", "gateway": "gateway", "shards": "shard"}

@@ -2,7 +2,7 @@
 
 import random
 
-from corvo.cli.ports import free_row
+from corvo.cli.supervise.ports import free_row
 
 HOST = "127.0.0.1"
 

@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import Any, TypeVar
 
 from chaos.ports import HOST, free_ports
-from corvo.addresses import split_address
+from corvo.runtime.addresses import split_address
 
 CHUNK_BYTES = 64 * 1024
 CLOSE_S = 10.0

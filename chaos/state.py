@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import zmq
 
-from corvo.batches import Batch, decode_batch
-from corvo.job import (
+from corvo.model.job import (
     Job,
     JobError,
     Minute,
@@ -23,10 +22,11 @@ from corvo.job import (
     decode_queue,
     decode_worker,
 )
-from corvo.limits import MESSAGE_BYTES_MAX
-from corvo.node import RUN
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import Piece, Scan
+from corvo.rules.batches import Batch, decode_batch
+from corvo.runtime.process import RUN
 from corvo.state import keys
 from corvo.state.schedules import Schedule, decode_schedule
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls

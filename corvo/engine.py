@@ -6,9 +6,9 @@ and the replica stops before it can write what it does not understand.
 
 from typing import Any
 
-from corvo.consequences import draw
-from corvo.errors import Refusal, Refused
+from corvo.model.errors import Refusal, Refused
 from corvo.ops.operation import Operation
+from corvo.rules.cascades import draw
 from corvo.state.tables import Changes, Tables
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from corvo.errors import Corrupt, Refused
+from corvo.model.errors import Corrupt, Refused
 from corvo.ops import OPERATIONS, AnyOperation, decode_operation
 from corvo.ops.operation import Operation, Query
 from corvo.queries import QUERIES, AnyQuery

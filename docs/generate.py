@@ -20,19 +20,21 @@ from prometheus_client.parser import text_string_to_metric_families
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from corvo import limits, ops, queries, settings
+from corvo import ops, queries
 from corvo.cli.main import app
-from corvo.errors import RETRYABLE, STATUS
-from corvo.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
+from corvo.model import limits
+from corvo.model.errors import RETRYABLE, STATUS
+from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
 from corvo.ops.operation import Endpoint
 from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
+from corvo.runtime import settings
 from corvo.state import keys
-from gateway.answers.lag import Lag
-from gateway.http import ErrorBody
+from gateway.http.messages import ErrorBody
 from gateway.metrics import Metrics
 from gateway.openapi import refusals_of
 from gateway.pages import Pages
 from gateway.routes import API
+from gateway.search.lag import Lag
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -167,20 +169,20 @@ FIELD_NOTES = {
 # Bounds that stand beside the code they protect: file, name, what it is.
 OTHER_LIMITS = (
     ("gateway/app.py", "REQUESTS_MAX", "requests that one gateway serves at once"),
-    ("gateway/http.py", "HEADERS_MAX", "headers of a request"),
-    ("gateway/http.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
-    ("gateway/http.py", "PATH_BYTES_MAX", "bytes of the address"),
-    ("gateway/http.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
-    ("gateway/http.py", "HTTP2_STREAMS_MAX", "requests at a time on one connection of HTTP/2"),
-    ("gateway/http2.py", "RESETS_MAX", "requests that a connection of HTTP/2 may take back beyond those answered"),
-    ("gateway/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
+    ("gateway/http/messages.py", "HEADERS_MAX", "headers of a request"),
+    ("gateway/http/messages.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
+    ("gateway/http/messages.py", "PATH_BYTES_MAX", "bytes of the address"),
+    ("gateway/http/messages.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
+    ("gateway/http/messages.py", "HTTP2_STREAMS_MAX", "requests at a time on one connection of HTTP/2"),
+    ("gateway/http/http2.py", "RESETS_MAX", "requests that a connection of HTTP/2 may take back beyond those answered"),
+    ("gateway/http/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
-    ("gateway/links.py", "IN_FLIGHT_MAX", "calls under way from the gateway to one shard"),
+    ("gateway/shards/client.py", "IN_FLIGHT_MAX", "calls under way from the gateway to one shard"),
     ("gateway/health.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
-    ("gateway/answers/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
+    ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
-    ("shards/door.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
-    ("shards/door.py", "CALLS_PARKED_MAX", "fetches that wait for a job at one shard"),
+    ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
+    ("shards/intake/admission.py", "CALLS_PARKED_MAX", "fetches that wait for a job at one shard"),
     ("shards/feed.py", "OUTBOX_ENTRIES_MAX", "entries a shard remembers for a mirror that is behind"),
 )
 
@@ -356,8 +358,8 @@ def states() -> str:
         [
             "# States of a job",
             "",
-            "Drawn from the table in `corvo/lifecycle.py`, which the machine itself asks. What the table has no line",
-            "for is refused with `WRONG_STATE` and changes nothing.",
+            "Generated from the table in `corvo/model/lifecycle.py`, which the machine uses. A change that is not in",
+            "the table is refused with `WRONG_STATE` and changes nothing.",
             "",
             "```text",
             DIAGRAM.rstrip("\n"),
@@ -396,7 +398,7 @@ def _verbs_spoken() -> set[Verb]:
     """Verbs that some operation or errand uses, found in its source."""
     return {
         Verb[node.attr]
-        for folder in ("ops", "errands")
+        for folder in ("ops", "rules/errands")
         for path in sorted((ROOT / "corvo" / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Verb"
@@ -470,7 +472,7 @@ def _setting_kind(kind: Any, meta: msgspec.Meta) -> str:
 
 
 def all_limits() -> str:
-    text = (ROOT / "corvo" / "limits.py").read_text()
+    text = (ROOT / "corvo" / "model" / "limits.py").read_text()
     rows = [(f"`{name}`", _amount(name, getattr(limits, name)), why) for name, why in _explained(text)]
     others = []
     for path, name, what in OTHER_LIMITS:
@@ -486,7 +488,7 @@ def all_limits() -> str:
             "",
             "## Part of the contract",
             "",
-            "From `corvo/limits.py`, with the reasons given there.",
+            "From `corvo/model/limits.py`, with the reasons given there.",
             "",
             *_table(("name", "value", "reason"), rows),
             "",
@@ -548,7 +550,7 @@ def _span(seconds: float) -> str:
 def all_keys() -> str:
     assert keys.__doc__ is not None
     _, _, rest = keys.__doc__.partition("\n\n")
-    log = ast.get_docstring(ast.parse((ROOT / "shards" / "log_disk.py").read_text()))
+    log = ast.get_docstring(ast.parse((ROOT / "shards" / "storage" / "raft_log.py").read_text()))
     assert log is not None
     _, _, log_rest = log.partition("\n\n")
     return "\n".join(
@@ -562,7 +564,7 @@ def all_keys() -> str:
             "",
             "## The Raft log and what Raft remembers",
             "",
-            "From `shards/log_disk.py`:",
+            "From `shards/storage/raft_log.py`:",
             "",
             log_rest.rstrip("\n"),
         ]

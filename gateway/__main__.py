@@ -15,28 +15,28 @@ from pathlib import Path
 import structlog
 import uvloop
 
-from corvo.addresses import split_address
-from corvo.certificate import BadCertificate
-from corvo.clustering import is_clustered
-from corvo.ids import Minter
-from corvo.node import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
+from corvo.model.ids import Minter
 from corvo.ops.operation import Asking
-from corvo.read_db import address_of
-from corvo.settings import Settings
-from gateway.answers.database import ReadDb
+from corvo.runtime.addresses import split_address
+from corvo.runtime.certificate import BadCertificate
+from corvo.runtime.clustering import is_clustered
+from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
+from corvo.runtime.read_db import address_of
+from corvo.runtime.settings import Settings
+from gateway.api.bulk.bulks import Bulks
+from gateway.api.composed import Journeys
+from gateway.api.events import Listening
+from gateway.api.fetch import Fetching
+from gateway.api.rebuild import Rebuilding
+from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
-from gateway.bulk.bulks import Bulks
-from gateway.events import Listening
-from gateway.fetching import Fetching
 from gateway.health import Health
-from gateway.journeys import Journeys
-from gateway.links import Shards
+from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics
 from gateway.mirror.trust import READ_DB
 from gateway.pages import Pages
-from gateway.rebuilding import Rebuilding
-from gateway.renewal import Certificate
-from gateway.stream import Streams
+from gateway.search.database import ReadDb
+from gateway.shards.client import Shards
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
 
@@ -87,7 +87,7 @@ async def _run(
     draining = asyncio.Event()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    server = importlib.import_module(f"gateway.servers.{settings.http_server}")  # the other is not loaded
+    server = importlib.import_module(f"gateway.http.servers.{settings.http_server}")  # the other is not loaded
 
     shards = Shards([f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)], ASK_S)
     data_dir = run_dir.parent

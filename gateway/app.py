@@ -11,10 +11,12 @@ from typing import Any
 import structlog
 
 from corvo import ops, queries
-from corvo.errors import Refusal
-from corvo.json_edge import decode_body
+from corvo.model.errors import Refusal
+from corvo.model.json_input import decode_body
 from corvo.ops.operation import Answer, Asking, Endpoint
-from gateway.http import (
+from gateway.api.stream import PATH as STREAM_PATH
+from gateway.api.stream import Streams
+from gateway.http.messages import (
     METHODS,
     Disconnected,
     Receive,
@@ -26,13 +28,11 @@ from gateway.http import (
     parse_query,
     require_json,
 )
-from gateway.links import Shards
 from gateway.metrics import Metrics
 from gateway.pages import METRICS_UNDER_API
-from gateway.rounds import carry_out
 from gateway.routes import API, Routes
-from gateway.stream import PATH as STREAM_PATH
-from gateway.stream import Streams
+from gateway.shards.client import Shards
+from gateway.shards.plan_executor import carry_out
 
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 REQUESTS_MAX = 20_000
@@ -83,7 +83,7 @@ class Gateway:
         await self.attend(request, Response(request, send))
 
     async def attend(self, request: Request, response: Response) -> None:
-        """One request, however it came. The express lane (`gateway/express.py`) calls this without a server between."""
+        """One request, from the server or straight from the fast path (`gateway/http/fast_path.py`)."""
         metrics = self._metrics
         metrics.in_flight += 1
         route = "unmatched"

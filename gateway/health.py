@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from corvo import __version__
-from corvo.errors import Refusal
-from corvo.moments import to_rfc3339
+from corvo.model.errors import Refusal
+from corvo.model.timestamps import to_rfc3339
 from corvo.ops.operation import Answer
 from corvo.queries.cluster import (
     ClusterStatus,
@@ -15,11 +15,11 @@ from corvo.queries.cluster import (
     ShardStatus,
     ShardView,
 )
-from gateway.answers.database import ReadDb
-from gateway.answers.lag import Lag, read_lag
-from gateway.http import Request
-from gateway.links import Shards
-from gateway.replicas import Group, is_cluster, members_of, node_views, shard_view
+from gateway.http.messages import Request
+from gateway.search.database import ReadDb
+from gateway.search.lag import Lag, read_lag
+from gateway.shards.client import Shards
+from gateway.shards.replicas import Group, is_cluster, members_of, node_views, shard_view
 
 ASK_S = 1.0
 # What the shard here says when the replica elsewhere says nothing; its own words are for those who ask for a change.

@@ -20,8 +20,8 @@ from prometheus_client.registry import Collector
 from corvo import __version__
 from corvo.queries.cluster import Histogram, ShardStatus
 from corvo.queries.queues import QueueView
-from gateway.answers.lag import Lag
-from gateway.replicas import members_of
+from gateway.search.lag import Lag
+from gateway.shards.replicas import members_of
 
 _BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0]
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from corvo import __version__
-from corvo.errors import STATUS
+from corvo.model.errors import STATUS
 from corvo.ops.operation import Endpoint
-from gateway.http import ErrorBody
+from gateway.http.messages import ErrorBody
 from gateway.routes import API
 
 # Codes that any route with the trait can answer with.

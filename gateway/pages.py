@@ -8,15 +8,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.queries.cluster import ShardStatus
 from corvo.queries.queues import QueueView
-from gateway.answers import queues
-from gateway.answers.database import ReadDb
 from gateway.health import Health
-from gateway.http import ErrorBody, to_json
+from gateway.http.messages import ErrorBody, to_json
 from gateway.metrics import Metrics
 from gateway.openapi import describe, page
+from gateway.search import queues
+from gateway.search.database import ReadDb
 
 if TYPE_CHECKING:
     from corvo.ops.operation import Endpoint

@@ -1,16 +1,16 @@
 """From method and path to endpoint: one dict for fixed paths, a short list for those with parameters.
 
 A parameter is what stands between two slashes. A slash that is part of a queue's name is sent as `%2F`, which the edge
-(`gateway/http.py`) tells from those that part the path: so a queue `a/throttle` is not the throttle of a queue `a`.
+(`gateway/http/messages.py`) tells from those that part the path: a queue `a/throttle` is not the throttle of `a`.
 """
 
 from typing import NamedTuple
 
 import msgspec
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.operation import Endpoint
-from gateway.http import ENCODED_SLASH
+from gateway.http.messages import ENCODED_SLASH
 
 API = "/api/v1"
 

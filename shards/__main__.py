@@ -13,9 +13,9 @@ from typing import Any
 import structlog
 import zmq
 
-from corvo.clustering import advertised_address, is_clustered, parse_peers, shard_address
-from corvo.errors import Corrupt
-from corvo.node import (
+from corvo.model.errors import Corrupt
+from corvo.runtime.clustering import advertised_address, is_clustered, parse_peers, shard_address
+from corvo.runtime.process import (
     Identity,
     Locked,
     configure_logging,
@@ -24,23 +24,23 @@ from corvo.node import (
     read_settings,
     take_lock,
 )
-from corvo.settings import Settings
+from corvo.runtime.settings import Settings
 from corvo.state import keys
 from shards import raft
-from shards.company import Company
-from shards.directory import Directory
-from shards.endings import Distrusted, Replaced
-from shards.letters import Introduction, Welcome, group_of
-from shards.log_disk import encode
+from shards.courier.sockets import Roads
+from shards.errors import Distrusted, Replaced
+from shards.group.addresses import Directory
+from shards.group.config import Company
+from shards.group.messages import Introduction, Welcome, group_of
+from shards.group.peers import Peers, read_keys
 from shards.loop import Loop
-from shards.peers import Peers, read_keys
-from shards.places import Places
 from shards.replica import Replica
-from shards.roads import Roads
-from shards.scrub import Scrub
-from shards.snapshot import Snapshots, finish_install
-from shards.storage import Disk, DiskFailed
-from shards.writing import InThread
+from shards.snapshots.transfer import Snapshots, finish_install
+from shards.storage.leveldb import Disk, DiskFailed
+from shards.storage.paths import Places
+from shards.storage.raft_log import encode
+from shards.storage.scrub import Scrub
+from shards.storage.sync_thread import InThread
 
 log = structlog.get_logger()
 

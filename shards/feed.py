@@ -11,12 +11,12 @@ from collections import deque
 
 import msgspec
 
-from corvo.limits import MESSAGE_BYTES_MAX
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.queries.feed import Batch, Piece
 from corvo.state import keys
 from corvo.state.kv import Overlay
-from shards.log_disk import Part, encode
-from shards.storage import Disk
+from shards.storage.leveldb import Disk
+from shards.storage.raft_log import Part, encode
 
 FRESH_RECORDS_MAX = 20_000  # more than this waits in the outbox instead of memory
 FRESH_BYTES_MAX = 8 * 1024 * 1024

@@ -13,15 +13,15 @@ from typing import Any
 import structlog
 import zmq
 
-from corvo.errors import Corrupt
-from corvo.limits import MESSAGE_BYTES_MAX
+from corvo.model.errors import Corrupt
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.wire import Call, Reply, decode_calls, encode_replies
-from shards.directory import Directory
-from shards.passing import parse_foreign
-from shards.peers import Peers
+from shards.courier.sockets import Roads
+from shards.group.addresses import Directory
+from shards.group.forwarding import parse_foreign
+from shards.group.peers import Peers
 from shards.replica import Replica
-from shards.roads import Roads
-from shards.scrub import Scrub
+from shards.storage.scrub import Scrub
 
 MESSAGES_PER_TURN = 256
 HIGH_WATER_MARK = 20_000

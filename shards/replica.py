@@ -14,8 +14,8 @@ from operator import attrgetter
 from time import perf_counter
 
 from corvo.engine import apply_entry
-from corvo.errors import Refused
-from corvo.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
+from corvo.model.errors import Refused
+from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation
@@ -24,22 +24,22 @@ from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.wire import Call, Entry, Reply, encode, operations_of
 from shards import raft
-from shards.batches import Batches
-from shards.company import Company
-from shards.conversation import Conversation
-from shards.courier import Courier
-from shards.door import AWAIT_RECHECK_NS, Door, Proposed
-from shards.endings import Distrusted, Replaced
+from shards.courier.deliveries import Courier
+from shards.errors import Distrusted, Replaced
 from shards.feed import Feed
-from shards.letters import Posted
-from shards.log_disk import LogDisk
-from shards.meters import Meters
-from shards.parking import Waiting
-from shards.presence import Presence
-from shards.questions import Questions
-from shards.relations import LOST, NO_LEADER, Relations
+from shards.group.config import Company
+from shards.group.members import LOST, NO_LEADER, Relations
+from shards.group.messages import Posted
+from shards.group.raft_driver import Conversation
+from shards.intake.admission import AWAIT_RECHECK_NS, Door, Proposed
+from shards.intake.presence import Presence
+from shards.intake.queries import Questions
+from shards.intake.waiters import Waiting
+from shards.metrics import Meters
 from shards.status import status_of
-from shards.storage import Disk
+from shards.storage.leveldb import Disk
+from shards.storage.raft_log import LogDisk
+from shards.storage.write_batcher import Batches
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256

@@ -3,12 +3,12 @@
 from corvo.queries.cluster import ReplicaStatus, ShardStatus
 from corvo.state.tables import Tables
 from shards import raft
-from shards.door import Door
 from shards.feed import Feed
-from shards.log_disk import LogDisk
-from shards.membership import members_of
-from shards.meters import Meters, resident_bytes
-from shards.snapshot import Snapshots
+from shards.group.member_changes import members_of
+from shards.intake.admission import Door
+from shards.metrics import Meters, resident_bytes
+from shards.snapshots.transfer import Snapshots
+from shards.storage.raft_log import LogDisk
 
 
 def status_of(

@@ -4,12 +4,12 @@ Time changes the state only through the log: the leader proposes, every replica 
 both questions are answered from the state, so a new leader needs no handing over.
 """
 
-from corvo import schedules
 from corvo.ops.operation import Operation
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
+from corvo.rules import schedules
 from corvo.state.tables import Tables
 
 

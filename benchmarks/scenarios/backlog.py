@@ -26,7 +26,7 @@ from benchmarks.jobs import (
 from benchmarks.load import LoadFailed, connect, connect_many, on_uvloop
 from benchmarks.node import Node
 from benchmarks.scenario import PAYLOAD, Advance, Scenario, Setup
-from corvo.sharding import shard_of_queue
+from corvo.model.sharding import shard_of_queue
 
 SHALLOW = 1_000
 QUEUE = "backlog"

@@ -1,7 +1,7 @@
 """Lists: queues with counts and rates, throughput, one worker's jobs, groups of errors, beside a million jobs.
 
 No server is started. The file is filled through the mirror's own classes (records → `to_rows` → `MirrorDb.write`), as
-if shards had sent them, and asked through the gateway's own (`ReadDb` and `gateway/answers`): what is measured is the
+if shards had sent them, and asked through the gateway's own (`ReadDb` and `gateway/search`): what is measured is the
 answer without HTTP around it. `--backlog` does not count here; `--quick` has a fiftieth of everything.
 """
 
@@ -15,19 +15,19 @@ from typing import Any
 
 from benchmarks.figures import Figure, Findings, Goal, value
 from benchmarks.scenario import Scenario, Setup, Watch
-from corvo.job import Job, JobError, Minute, Priority, Worker, encode, new_queue
-from corvo.lifecycle import State
+from corvo.model.job import Job, JobError, Minute, Priority, Worker, encode, new_queue
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.queries.state_lists import StateListQuery, search_body
 from corvo.queries.throughput import ThroughputQuery
-from corvo.retry import Backoff
 from corvo.state import keys
 from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
-from gateway.answers import error_groups, queues, search, throughput, worker, workers
-from gateway.answers.database import ReadDb
 from gateway.mirror import trust
 from gateway.mirror.rows import to_rows
 from gateway.mirror.turns import Cursor, Turn
+from gateway.search import error_groups, queues, search, throughput, worker, workers
+from gateway.search.database import ReadDb
 
 QUEUES, JOBS, ERRORS, MINUTES = 1_000, 1_000_000, 200_000, MINUTES_KEPT
 BUSY_QUEUES = 100  # those that have something in every minute of the day

@@ -2,7 +2,7 @@
 
 The file is filled through the mirror's own writer (`to_rows`, `MirrorDb.write`, `MirrorDb.index`), without shards: it
 is the file that is measured, and filling it over HTTP would take a hundred times as long. Questions are put to
-`gateway.answers.search`, in threads as in the gateway, without HTTP.
+`gateway.search.search`, in threads as in the gateway, without HTTP.
 
 The mirror's price is CPU time of one thread: from the records as a shard sends them to the committed rows, for a whole
 life (pending, active, completed, each written apart, which is the worst case), and for indexing one job's texts.
@@ -16,17 +16,17 @@ from statistics import median
 
 from benchmarks.figures import Figure, Findings, Goal, value
 from benchmarks.scenario import Scenario, Setup
-from corvo.job import Job, JobError, Priority, encode
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.job import Job, JobError, Priority, encode
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import Backoff
 from corvo.queries.search import FulltextQuery, SearchBody
-from corvo.retry import Backoff
 from corvo.state import keys
-from gateway.answers import fulltext, search
-from gateway.answers.database import ReadDb
 from gateway.mirror import trust
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
 from gateway.mirror.turns import Cursor, Turn
+from gateway.search import fulltext, search
+from gateway.search.database import ReadDb
 
 BATCH = 5_000
 LIFE_BATCH = 750  # what 15,000 lives a second bring in a breath of the mirror

@@ -15,7 +15,7 @@ from benchmarks.jobs import ENQUEUE_BATCH, close_all
 from benchmarks.load import Connection, connect, connect_many, on_uvloop, percentiles_ms, post, together
 from benchmarks.node import Node
 from benchmarks.scenario import PAYLOAD, Scenario, Setup
-from corvo.moments import parse_rfc3339, to_rfc3339
+from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 
 JOBS, JOBS_QUICK = 200, 40
 BETWEEN_NS = 47_000_000  # odd, so that no common rhythm hides a late one

@@ -11,14 +11,14 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from corvo import __version__
-from corvo.addresses import PORT_MAX
-from corvo.cli import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, search, why
-from corvo.cli.asking import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, asking, complain, stop
-from corvo.cli.flags import Flags, load_settings, with_settings
+from corvo.cli.commands import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, search, why
+from corvo.cli.commands.flags import Flags, load_settings, with_settings
+from corvo.cli.commands.requests import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.client import DEFAULT_SERVER
-from corvo.limits import NODES_MAX, SHARDS_MAX
-from corvo.read_db import without_password
-from corvo.settings import BadSettings, names
+from corvo.model.limits import NODES_MAX, SHARDS_MAX
+from corvo.runtime.addresses import PORT_MAX
+from corvo.runtime.read_db import without_password
+from corvo.runtime.settings import BadSettings, names
 
 app = Commands(
     name="corvo",
@@ -78,7 +78,10 @@ def server(flags: Flags, config: str | None) -> None:
       corvo server --bind :8443 --tls-cert server.pem --tls-key server.key
       CORVO_FSYNC=off corvo server --config corvo.toml
     """
-    from corvo.cli.server import CannotStart, serve  # lazy: supervisor and structlog are for this command alone
+    from corvo.cli.supervise.server import (  # lazy: supervisor and structlog are for this command alone
+        CannotStart,
+        serve,
+    )
 
     try:
         settings, _ = load_settings(flags, config, os.environ)
@@ -100,7 +103,7 @@ def config(flags: Flags, config: str | None) -> None:
       corvo config
       corvo config --config corvo.toml --shards 8
     """
-    from corvo.cli import show  # lazy: rich
+    from corvo.cli.screen import show  # lazy: rich
 
     try:
         settings, origins = load_settings(flags, config, os.environ)
@@ -148,9 +151,9 @@ def local(
       corvo local --nodes 5 --shards 2 --port 8080
       corvo local --data-dir /tmp/cluster --fsync off --output json
     """
-    from corvo.cli.layout import Wishes  # lazy: as below
-    from corvo.cli.local import run_local  # lazy: rich and httpx
-    from corvo.cli.server import CannotStart  # lazy: as above, in `server`
+    from corvo.cli.commands.local import run_local  # lazy: rich and httpx
+    from corvo.cli.supervise.local_layout import Wishes  # lazy: as below
+    from corvo.cli.supervise.server import CannotStart  # lazy: as above, in `server`
 
     try:
         wishes = Wishes(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
@@ -204,10 +207,11 @@ def enqueue(
       corvo enqueue cake.serve --depends-on s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --on-dependency-failure cancel
       cat job.json | corvo enqueue mail -
     """
-    from corvo.cli import compose, show  # lazy: rich, and the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: rich, and the operations with msgspec
+    from corvo.cli.screen import show  # lazy: rich, and the operations with msgspec
 
     try:
-        body = compose.enqueue_body(
+        body = bodies.enqueue_body(
             queue,
             sys.stdin.read() if payload == "-" else payload,
             priority=priority,
@@ -224,7 +228,7 @@ def enqueue(
             on_dependency_failure=on_dependency_failure,
             batch_id=batch,
         )
-    except compose.BadArgument as error:
+    except bodies.BadArgument as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer = client.enqueue(body)
@@ -244,7 +248,7 @@ def inspect(
       corvo inspect s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
       corvo inspect s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --output json
     """
-    from corvo.cli import show  # lazy: rich
+    from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:
         job = client.inspect(job_id)
@@ -270,7 +274,7 @@ def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
       corvo queues
       corvo queues --output json | jq '.[] | select(.dead > 0)'
     """
-    from corvo.cli import show  # lazy: rich
+    from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:
         answer = client.queues()
@@ -286,7 +290,7 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
       corvo status
       corvo status --server http://corvo.internal:8080 --output json
     """
-    from corvo.cli import show  # lazy: rich
+    from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:
         answer = client.cluster_status()
@@ -315,7 +319,7 @@ def top(
       corvo top --once
       corvo top --json -n 60 > minute.jsonl
     """
-    from corvo.cli import top as view  # lazy: rich
+    from corvo.cli.commands import top as view  # lazy: rich
 
     if json or once or count is not None or not sys.stdout.isatty():
         with asking(server) as client:

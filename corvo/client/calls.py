@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from corvo.errors import RETRYABLE, STATUS
+from corvo.model.errors import RETRYABLE, STATUS
 from corvo.ops import ENDPOINTS as WRITES
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from corvo.ids import Minter
+from corvo.model.ids import Minter
 from corvo.state.tables import Tables
 
 T = TypeVar("T")

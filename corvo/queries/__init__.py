@@ -1,7 +1,7 @@
 """The register of reads.
 
 Those in `QUERIES` are answered by a shard's leader from its own state; the others (`READ_DB_ENDPOINTS`) by the
-gateway from `read.db`, with the SQL in `gateway/answers` under the same name.
+gateway from `read.db`, with the SQL in `gateway/search` under the same name.
 """
 
 import functools

@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.batches import Batch, callback_id, callbacks, require_batch
-from corvo.bonds import Outcome, Step
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.model.job_extras import Outcome, Step
+from corvo.model.sharding import shard_of_batch, shard_of_queue
+from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
-from corvo.sharding import shard_of_batch, shard_of_queue
+from corvo.rules.batches import Batch, callback_id, callbacks, require_batch
 from corvo.state.tables import Tables
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
-from corvo.job import Count
-from corvo.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
+from corvo.model.job import Count
+from corvo.model.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
 from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id, in_list, short
 from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.rules.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
 from corvo.state.tables import Tables
 
 

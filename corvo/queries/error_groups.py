@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from corvo.job import QueueName
+from corvo.model.job import QueueName
 from corvo.ops.operation import Endpoint
 
 LIMIT_MAX = 1000

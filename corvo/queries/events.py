@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import invalid
-from corvo.events import HAPPENING_NAMES, Event, Happening
-from corvo.job import Count, SpanMs
-from corvo.json_edge import to_raw
-from corvo.limits import QUEUE_NAME, SHARDS_MAX
+from corvo.model.errors import invalid
+from corvo.model.events import HAPPENING_NAMES, Event, Happening
+from corvo.model.job import Count, SpanMs
+from corvo.model.json_input import to_raw
+from corvo.model.limits import QUEUE_NAME, SHARDS_MAX
 from corvo.ops.operation import Endpoint, Query
-from corvo.state.journal import Journal, Told
+from corvo.state.event_log import Journal, Told
 
 # In place of the number of an event: the newest one there is, and whatever stands before the oldest one that is kept.
 NOW = -1

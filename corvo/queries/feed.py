@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.job import Count, SpanMs, Worker
+from corvo.model.job import Count, SpanMs, Worker
 from corvo.ops.operation import Query
 
 

@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.bonds import Bonds, Chain, Step
-from corvo.job import Job, JobError, SpanMs
-from corvo.json_edge import to_raw
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
+from corvo.model.job import Job, JobError, SpanMs
+from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.json_input import to_raw
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import BACKOFF_NAMES
+from corvo.model.sharding import shard_of_job
+from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
-from corvo.retry import BACKOFF_NAMES
-from corvo.sharding import shard_of_job
 from corvo.state.tables import Tables
 
 # Of the newest attempt, when it is not among the failed ones. In any other state somebody has ended it from outside.

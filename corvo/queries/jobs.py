@@ -5,13 +5,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.bonds import bytes_of
-from corvo.errors import Refusal, Refused, invalid
-from corvo.job import JobId
-from corvo.limits import BULK_GET_BYTES_MAX, CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.errors import Refusal, Refused, invalid
+from corvo.model.job import JobId
+from corvo.model.job_extras import bytes_of
+from corvo.model.limits import BULK_GET_BYTES_MAX, CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.sharding import find_shard_of_job
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Read, spread
 from corvo.queries.job import JobRecord, JobView, job_view
-from corvo.sharding import find_shard_of_job
 from corvo.state.tables import Tables
 
 _NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an answer; ask for the rest again", 1)

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.addresses import check_reachable
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Query
+from corvo.runtime.addresses import check_reachable
 
 NodeId = Annotated[
     str,

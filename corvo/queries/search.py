@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.job import JobId, QueueName, ShortText, WorkerId
+from corvo.model.job import JobId, QueueName, ShortText, WorkerId
 from corvo.ops.operation import Body, Endpoint
 
 StateName = Literal["pending", "active", "completed", "retrying", "dead", "cancelled", "scheduled", "held"]

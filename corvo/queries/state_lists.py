@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.job import QueueName
+from corvo.model.job import QueueName
 from corvo.ops.operation import Endpoint
 from corvo.queries.search import LIMIT_MAX, SearchAnswer, SearchBody
 

@@ -41,7 +41,7 @@ To change a key: add the new family, write both, migrate at start, then drop the
 import struct
 from functools import lru_cache
 
-from corvo.job import Priority
+from corvo.model.job import Priority
 
 _U64 = struct.Struct(">Q")
 _U32 = struct.Struct(">I")

@@ -1,6 +1,6 @@
 """Ordered maps: what the state needs of a database, the map for tests, and the overlay between the two.
 
-`KV` has two tenants, `shards.storage.Disk` and `MemoryKV`; `tests/contract/test_kv.py` runs one suite over both.
+`KV` has two implementations, `shards.storage.leveldb.Disk` and `MemoryKV`; `tests/contract/test_kv.py` tests both.
 """
 
 from bisect import bisect_left

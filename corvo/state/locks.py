@@ -6,11 +6,11 @@ whether it is still its own: when a period ends before its job, another job may 
 
 import msgspec
 
-from corvo.bonds import Bonds, UniqueUntil
-from corvo.errors import Refusal
-from corvo.job import Job
-from corvo.lifecycle import SETTLED
-from corvo.limits import UNIQUE_PERIOD_MS_DEFAULT
+from corvo.model.errors import Refusal
+from corvo.model.job import Job
+from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.lifecycle import SETTLED
+from corvo.model.limits import UNIQUE_PERIOD_MS_DEFAULT
 from corvo.state import keys
 from corvo.state.tables import Tables
 

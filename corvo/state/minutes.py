@@ -8,7 +8,7 @@ nothing, and a minute that was never written had none of it.
 A minute is forgotten at the end of the hour in which it is a day old, all of that hour together.
 """
 
-from corvo.job import Minute, Queue
+from corvo.model.job import Minute, Queue
 
 MINUTE_NS = 60 * 10**9
 MINUTES_KEPT = 24 * 60

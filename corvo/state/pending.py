@@ -10,8 +10,8 @@ A job that left the order otherwise than by being claimed (cancelled, say) may l
 from collections import OrderedDict, deque
 from itertools import islice
 
-from corvo.job import Job, Priority, Queue
-from corvo.lifecycle import State
+from corvo.model.job import Job, Priority, Queue
+from corvo.model.lifecycle import State
 from corvo.state import keys
 from corvo.state.kv import Overlay
 

@@ -8,9 +8,9 @@ from enum import IntEnum
 
 import msgspec
 
-from corvo.errors import Refusal
-from corvo.job import Count, Priority, SpanMs
-from corvo.moments import LATEST_NS
+from corvo.model.errors import Refusal
+from corvo.model.job import Count, Priority, SpanMs
+from corvo.model.timestamps import LATEST_NS
 from corvo.state import keys
 from corvo.state.kv import KV
 

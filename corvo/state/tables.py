@@ -11,9 +11,8 @@ from itertools import islice
 
 import msgspec
 
-from corvo.bonds import Outcome, bytes_of
-from corvo.errors import Corrupt, Refusal
-from corvo.job import (
+from corvo.model.errors import Corrupt, Refusal
+from corvo.model.job import (
     Job,
     JobError,
     Queue,
@@ -25,16 +24,17 @@ from corvo.job import (
     encode,
     new_queue,
 )
-from corvo.lifecycle import State
-from corvo.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
+from corvo.model.job_extras import Outcome, bytes_of
+from corvo.model.lifecycle import State
+from corvo.model.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
 from corvo.state import keys, minutes
+from corvo.state.claim_limits import Throttles, room
 from corvo.state.due import DueOrder
-from corvo.state.errands import Errands
-from corvo.state.gates import Throttles, room
-from corvo.state.journal import Journal
+from corvo.state.event_log import Journal
 from corvo.state.kv import KV, Overlay
 from corvo.state.leases import Leases
 from corvo.state.minutes import MINUTE_NS, MINUTES_ALARM
+from corvo.state.outbox import Errands
 from corvo.state.pending import PendingOrder
 from corvo.state.schedules import Schedules
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
-from corvo.clustering import is_clustered
-from corvo.node import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
-from corvo.read_db import address_of
-from corvo.settings import Settings
+from corvo.runtime.clustering import is_clustered
+from corvo.runtime.process import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
+from corvo.runtime.read_db import address_of
+from corvo.runtime.settings import Settings
 from gateway.mirror.follow import Follower
 from gateway.mirror.home import Home
 from gateway.mirror.trust import READ_DB, ReadFile, read_boot_id

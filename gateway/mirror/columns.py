@@ -6,13 +6,13 @@ the same names. Pure: no socket, no file, no clock.
 
 import msgspec
 
-from corvo.batches import Batch
-from corvo.bonds import Bonds, Outcome, Step
-from corvo.fingerprint import fingerprint
-from corvo.job import Controls, Job, JobError, Queue, Worker
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.retry import BACKOFF_NAMES
+from corvo.model.fingerprint import fingerprint
+from corvo.model.job import Controls, Job, JobError, Queue, Worker
+from corvo.model.job_extras import Bonds, Outcome, Step
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import BACKOFF_NAMES
+from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
+from corvo.rules.batches import Batch
 from corvo.state.schedules import CATCH_UP_NAMES, Schedule
 
 Value = str | int | None

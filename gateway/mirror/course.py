@@ -15,7 +15,7 @@ import time
 import msgspec
 import structlog
 
-from corvo.errors import Corrupt
+from corvo.model.errors import Corrupt
 from corvo.ops.operation import Query
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from gateway.mirror.link import ShardLink

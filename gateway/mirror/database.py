@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from corvo.moments import to_rfc3339
+from corvo.model.timestamps import to_rfc3339
 from gateway.mirror import statements
 from gateway.mirror.indexing import Indexing
-from gateway.mirror.making import create_statements, schema_version, seed_rows
 from gateway.mirror.turns import Cursor, Meta, Turn, cursor_row, meta_row, parts, to_meta
+from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 
 WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it
 _BUSY_MS = 5_000  # longer than any reader's budget

@@ -11,7 +11,7 @@ One transaction takes whole batches up to about ROWS_PER_TRANSACTION rows. While
 followed are asked again together, a breath later: jobs that change twice in that time are written once, and the cores
 are left to the shards. The more there is to write, the longer the breath: a row in a long transaction costs half of one
 in a short one. A shard that we are behind is asked at once. Idle, the process wakes once a
-second for its sign of life (see `gateway/answers/lag.py`) and looks whether somebody wants a rebuild.
+second for its sign of life (see `gateway/search/lag.py`) and looks whether somebody wants a rebuild.
 
 The indexes of texts (`indexing.py`) come after all of this: a slice at a time, when no shard has news, a second after
 the first write that they lack. While there is traffic they get a tenth of the time, and little where it is needed.
@@ -29,16 +29,16 @@ from typing import Any
 import structlog
 import zmq
 
-from corvo.errors import Refusal
-from corvo.moments import parse_rfc3339
+from corvo.model.errors import Refusal
+from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.feed import Batch, Piece
-from gateway.mirror import request
 from gateway.mirror.contention import Contention
 from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, Pace
 from gateway.mirror.databases import Databases
 from gateway.mirror.home import Home, Untrusted
 from gateway.mirror.link import ShardLink
 from gateway.mirror.turns import Turn
+from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200
 BREATH_WRITING_SHARE = 0.1  # of a breath; who writes more breathes longer
@@ -261,7 +261,7 @@ class Follower:
         """Once a second: say which shards have had nothing new, and look whether the database is still ours and
         sound, and whether another is wanted."""
         self._vouch_at = time.monotonic() + SIGN_OF_LIFE_MS / 1000
-        is_wanted = self._databases.is_open and request.take(self._data_dir)
+        is_wanted = self._databases.is_open and rebuild_request.take(self._data_dir)
         published = self._databases.published
         if published is None:
             return

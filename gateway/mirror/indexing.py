@@ -12,7 +12,7 @@ import sqlite3
 import time
 from typing import Any
 
-from gateway.mirror.fulltext import document
+from gateway.readdb.text_index import document
 
 CHUNK = 100  # documents between two looks at the clock
 SWEPT_CHUNK = 2_000  # documents that a sweep looks at; few of them are gone

@@ -13,8 +13,8 @@ import errno
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from corvo.errors import Refusal
-from corvo.limits import MESSAGE_BYTES_MAX
+from corvo.model.errors import Refusal
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.ops.operation import Query
 from corvo.queries.feed import Batch, Piece
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls

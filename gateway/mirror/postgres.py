@@ -21,14 +21,14 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from corvo.moments import to_rfc3339
-from corvo.read_db import PostgresAddress
+from corvo.model.timestamps import to_rfc3339
+from corvo.runtime.read_db import PostgresAddress
 from gateway.mirror import postgres_statements as statements
 from gateway.mirror.columns import Row
 from gateway.mirror.home import Remedy, Untrusted
-from gateway.mirror.making import create_statements, schema_version, seed_rows
 from gateway.mirror.turns import Cursor, Meta, Turn, cursor_row, meta_row, parts, to_meta
-from gateway.postgres_line import POSTGRES, Connection, connect, cut_after
+from gateway.readdb.ddl import create_statements, schema_version, seed_rows
+from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 
 OURS = "Corvo's read database: derived, written by a mirror, replaced as a whole"
 TURN_S_MAX = 60.0  # of one transaction; a server that takes longer is out of reach

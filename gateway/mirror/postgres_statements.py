@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from gateway.mirror import schema
 from gateway.mirror.columns import WORKER_COLUMNS, Row, Value
 from gateway.mirror.statements import CURSOR_COLUMNS, META_COLUMNS, TableStatements
-from gateway.postgres_line import without_nul
+from gateway.readdb import schema
+from gateway.readdb.postgres_connection import without_nul
 
 Columns = list[list[Value]]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from corvo.batches import decode_batch
-from corvo.job import Worker, decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
+from corvo.model.job import Worker, decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
+from corvo.rules.batches import decode_batch
 from corvo.state import keys
 from corvo.state.schedules import decode_schedule
 from gateway.mirror.columns import (
@@ -25,7 +25,7 @@ from gateway.mirror.columns import (
     schedule_row,
     worker_row,
 )
-from gateway.mirror.minutes import minute_row
+from gateway.readdb.minutes import minute_row
 
 Record = tuple[bytes, bytes | None]
 

@@ -9,7 +9,8 @@ there before (also a job that was deleted and born again under one id between tw
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from gateway.mirror import columns, minutes, schema
+from gateway.mirror import columns
+from gateway.readdb import minutes, schema
 
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 

@@ -25,10 +25,10 @@ from pathlib import Path
 
 import msgspec
 
-from corvo.moments import to_rfc3339
+from corvo.model.timestamps import to_rfc3339
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.home import Remedy, Untrusted
-from gateway.mirror.making import schema_version
+from gateway.readdb.ddl import schema_version
 
 READ_DB = "read.db"
 CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; beyond it readers find damage and say so

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from gateway.mirror import statements
 from gateway.mirror.columns import Row
 from gateway.mirror.rows import NO_STRETCH, Rows, Stretch, TableRows

@@ -9,7 +9,7 @@ from benchmarks.machine import Durability, Machine, Noise
 from benchmarks.plot import Bar, bars
 from benchmarks.report import BEGIN, END, NoMarks, newest, with_tables, written
 from benchmarks.table import Run
-from corvo.settings import Settings
+from corvo.runtime.settings import Settings
 
 SVG = "{http://www.w3.org/2000/svg}"
 

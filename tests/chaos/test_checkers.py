@@ -9,11 +9,11 @@ import msgspec
 from chaos import checkers
 from chaos.state import Held
 from chaos.workload import History
-from corvo.batches import Batch
-from corvo.bonds import Bonds, Chain, Step
-from corvo.job import Controls, Job, JobError, Minute, Priority, Worker, new_queue
-from corvo.lifecycle import State
-from corvo.retry import Backoff
+from corvo.model.job import Controls, Job, JobError, Minute, Priority, Worker, new_queue
+from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
+from corvo.rules.batches import Batch
 from corvo.state.schedules import CatchUp, Schedule, Terms
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.ports import HOST, free_ports
 from chaos.proxy import Proxies
-from corvo.addresses import split_address
+from corvo.runtime.addresses import split_address
 
 SHARDS = 2
 PATIENCE_S = 10.0

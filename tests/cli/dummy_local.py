@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from corvo.cli.layout import Layout, Place, Wishes
-from corvo.cli.local import run_local
-from corvo.cli.server import CannotStart
+from corvo.cli.commands.local import run_local
+from corvo.cli.supervise.local_layout import Layout, Place, Wishes
+from corvo.cli.supervise.server import CannotStart
 
 
 def command_of(place: Place, layout: Layout, data_dir: Path, wishes: Wishes) -> list[str]:

@@ -7,9 +7,9 @@ import sys
 
 import msgspec
 
-from corvo.cli.programs import Program
-from corvo.cli.server import CannotStart, serve
-from corvo.settings import Settings
+from corvo.cli.supervise.programs import Program
+from corvo.cli.supervise.server import CannotStart, serve
+from corvo.runtime.settings import Settings
 
 if __name__ == "__main__":
     settings = msgspec.json.decode(sys.argv[1], type=Settings)

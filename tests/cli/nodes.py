@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import corvo
-from corvo.cli.programs import NUMBER, Program
+from corvo.cli.supervise.programs import NUMBER, Program
 
 PATIENCE_S = 20.0
 ROOT = Path(corvo.__file__).parents[1]

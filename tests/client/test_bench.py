@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.cli import bench
+from corvo.cli.commands import bench
 from corvo.client.bench import plan as plans
 from corvo.client.bench.plan import BadPlan, Plan, make_plan
 from corvo.client.bench.tally import Tally, percentiles
-from corvo.limits import FETCH_COUNT_MAX
+from corvo.model.limits import FETCH_COUNT_MAX
 
 
 def a_plan(**given: Any) -> Plan:

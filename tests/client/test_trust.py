@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from corvo.certificate import load_certificate
 from corvo.cli.main import run
 from corvo.client.http import Client, Untrusted
 from corvo.client.trust import BadAuthority, trusting
+from corvo.runtime.certificate import load_certificate
 from tests.cli.answers import prepare
 from tests.client.playback import Playback, playing
 from tests.support.authority import Authority

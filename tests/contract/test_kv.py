@@ -28,7 +28,7 @@ def memory(directory: Path) -> Iterator[Any]:
 @contextmanager
 def leveldb(directory: Path) -> Iterator[Any]:
     pytest.importorskip("plyvel")
-    storage = pytest.importorskip("shards.storage")
+    storage = pytest.importorskip("shards.storage.leveldb")
     storage.Disk.create(directory / "db", b"contract")
     disk = storage.Disk(directory / "db", b"contract", False)
     try:

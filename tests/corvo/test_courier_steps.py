@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.batches import BatchSpec
-from corvo.bonds import Bonds, Chain, IfLost, Step
-from corvo.errands.register import ERRANDS, decode_errand
-from corvo.lifecycle import State
-from corvo.limits import DELIVERY_BYTES_MAX
+from corvo.model.job_extras import Bonds, Chain, IfLost, Step
+from corvo.model.lifecycle import State
+from corvo.model.limits import DELIVERY_BYTES_MAX
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.jobs.move import Move
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
-from corvo.state.errands import Errands
+from corvo.rules.batches import BatchSpec
+from corvo.rules.errands.register import ERRANDS, decode_errand
+from corvo.state.outbox import Errands
 from tests.support.builders import ack, enqueue, fail, fetch, job_id, new_job
 from tests.support.machine import Told, told
 from tests.support.shards import Shards, queue_on

@@ -3,8 +3,8 @@
 import pytest
 
 from corvo.engine import apply_entry
-from corvo.errors import Refused
-from corvo.lifecycle import State
+from corvo.model.errors import Refused
+from corvo.model.lifecycle import State
 from corvo.ops.operation import Operation
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.errors import Refused
-from corvo.job import Priority
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.errors import Refused
+from corvo.model.job import Priority
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import Backoff
 from corvo.ops.jobs.fail import Failure
 from corvo.ops.jobs.fetch import Claimed
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep import promote as promote_module
 from corvo.ops.upkeep import reclaim as reclaim_module
-from corvo.retry import Backoff
 from corvo.state import pending, tables
 from tests.support.builders import (
     MS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.errors import Corrupt
+from corvo.model.errors import Corrupt
 from corvo.state import pending, tables
 from tests.support.builders import NOW, ack, enqueue, fetch
 from tests.support.machine import Machine, told

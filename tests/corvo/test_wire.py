@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo import wire
-from corvo.errors import Corrupt, Refusal, Refused
-from corvo.lifecycle import State
+from corvo.model.errors import Corrupt, Refusal, Refused
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue, NewJob

@@ -19,16 +19,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from corvo.batches import BatchSpec, decode_batch
-from corvo.birth import Existing, NewJob, derived_id
-from corvo.bonds import IF_LOST_NAMES, OUTCOME_NAMES, UNIQUE_UNTIL_NAMES, Bonds, IfLost, UniqueUntil
-from corvo.bonds import Chain as StoredChain
-from corvo.bonds import Step as StoredStep
-from corvo.errors import Refused
-from corvo.events import HAPPENING_NAMES
-from corvo.job import PRIORITY_NAMES, Job, Priority
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import LATEST_NS
+from corvo.model.errors import Refused
+from corvo.model.events import HAPPENING_NAMES
+from corvo.model.job import PRIORITY_NAMES, Job, Priority
+from corvo.model.job_extras import IF_LOST_NAMES, OUTCOME_NAMES, UNIQUE_UNTIL_NAMES, Bonds, IfLost, UniqueUntil
+from corvo.model.job_extras import Chain as StoredChain
+from corvo.model.job_extras import Step as StoredStep
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import BACKOFF_NAMES, Backoff
+from corvo.model.sharding import shard_of_queue
+from corvo.model.timestamps import LATEST_NS
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.jobs.ack import Ack, AckItem
@@ -60,8 +60,8 @@ from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
-from corvo.retry import BACKOFF_NAMES, Backoff
-from corvo.sharding import shard_of_queue
+from corvo.rules.batches import BatchSpec, decode_batch
+from corvo.rules.job_creation import Existing, NewJob, derived_id
 from corvo.state import keys, pending, tables
 from tests.support.builders import MS, SECOND, job_id
 from tests.support.machine import Machine, told

@@ -3,8 +3,8 @@
 import pytest
 
 from corvo import ops, queries
-from corvo.errors import STATUS
-from corvo.settings import names
+from corvo.model.errors import STATUS
+from corvo.runtime.settings import names
 from docs import generate
 
 BY_OTHERS = {"benchmarks.md", "payload-jq.md"}

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from corvo.ids import Minter
+from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
 from corvo.ops.operation import Answer, Asking
 from corvo.queries.cluster import ServerInfo
+from gateway.api.fetch import Fetching
+from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
-from gateway.fetching import Fetching
-from gateway.http import Receive, Request, Scope, Send
+from gateway.http.messages import Receive, Request, Scope, Send
 from gateway.metrics import Metrics
-from gateway.stream import Streams
 from tests.gateway.fake_shards import FakeShards
 from tests.support.builders import NOW, Clock
 

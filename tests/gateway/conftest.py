@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.answers.conftest import Written
+from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 from tests.support.read_dbs import FilePlace, Place, ServerPlace
 

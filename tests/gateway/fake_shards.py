@@ -1,4 +1,4 @@
-"""Shards without processes: the engine over maps in memory behind the methods of `gateway.links.Shards`.
+"""Shards without processes: the engine over maps in memory behind the methods of `gateway.shards.client.Shards`.
 
 Asks and results pass through their bytes, as over the wire. Every ask is remembered in `asked`, so that a test can
 say that nothing reached any shard. A shard in `refusing` answers with that refusal instead. `statuses` holds what a
@@ -12,8 +12,8 @@ from time import monotonic
 from typing import Any
 
 from corvo import wire
-from corvo.errors import Refusal, Refused
-from corvo.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
+from corvo.model.errors import Refusal, Refused
+from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query, Read
 from corvo.ops.upkeep.confirm import Confirm
@@ -22,7 +22,7 @@ from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
 from corvo.queries.events import EventsFound, GetEvents
 from corvo.queries.job import Await
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
-from gateway.links import Pending
+from gateway.shards.client import Pending
 from tests.support.machine import Machine
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from corvo.node import open_listener
 from corvo.ops.operation import Operation, Query
-from gateway.links import Pending
+from corvo.runtime.process import open_listener
+from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics
-from gateway.renewal import Certificate
+from gateway.shards.client import Pending
 from tests.gateway.asgi import Draining, a_gateway
 from tests.gateway.fake_shards import FakeShards
 

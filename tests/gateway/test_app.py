@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
+from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
-from corvo.sharding import shard_of_job, shard_of_queue
 from gateway import app as app_module
 from gateway.app import Gateway
 from gateway.metrics import Metrics

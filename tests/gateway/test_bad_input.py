@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.limits import BODY_BYTES_MAX, SMALL_JSON_BYTES_MAX
+from corvo.model.limits import BODY_BYTES_MAX, SMALL_JSON_BYTES_MAX
 from gateway.app import ENDPOINTS
 from gateway.routes import API
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, check_shape, parts

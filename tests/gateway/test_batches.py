@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.arrivals import GetArrivals
 from corvo.ops.jobs.enqueue import Enqueue
-from corvo.sharding import shard_of_queue
-from gateway import rounds
+from gateway.shards import plan_executor
 from tests.gateway.asgi import House
 from tests.support.builders import job_id
 
@@ -74,7 +74,7 @@ def test_jobs_that_take_their_time_to_arrive_are_waited_for() -> None:
 
 
 def test_jobs_that_do_not_arrive_are_answered_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "COURTESY_S", 0.05)
+    monkeypatch.setattr(plan_executor, "COURTESY_S", 0.05)
     with House() as house:
         house.shards.is_carrying = False
         late = house.post("/enqueue/batch", {"jobs": JOBS, "batch": {}})

@@ -1,11 +1,11 @@
 """What the gateway says of its node's health."""
 
 from corvo import __version__
-from corvo.errors import Refusal, Refused
+from corvo.model.errors import Refusal, Refused
 from corvo.queries.cluster import ReplicaStatus, TransferStatus
 from corvo.queries.members import Members
-from tests.gateway.answers.conftest import Written
 from tests.gateway.fake_shards import FakeShards, a_status
+from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 
 

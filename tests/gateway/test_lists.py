@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from corvo.job import JobError, Minute, Worker, new_queue
-from corvo.lifecycle import State
+from corvo.model.job import JobError, Minute, Worker, new_queue
+from corvo.model.lifecycle import State
 from corvo.queries.cluster import GetIndex
 from corvo.state.minutes import MINUTE_NS
-from tests.gateway.answers.conftest import Written
 from tests.gateway.asgi import Reply, a_scope, call, parts
+from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 from tests.support.builders import NOW, a_job, job_id
 

@@ -12,9 +12,9 @@ from time import monotonic, sleep
 
 import pytest
 
-from corvo.node import RUN, write_settings
-from corvo.settings import Settings
-from gateway.servers import hypercorn
+from corvo.runtime.process import RUN, write_settings
+from corvo.runtime.settings import Settings
+from gateway.http.servers import hypercorn
 from tests.gateway.fake_peer import short_dir
 
 pytestmark = pytest.mark.system

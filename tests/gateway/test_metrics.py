@@ -9,10 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from corvo.queries.cluster import ReplicaStatus, ShardStatus
 from corvo.queries.members import Members
 from corvo.queries.queues import QueueView
-from gateway.answers.lag import Lag
 from gateway.app import ENDPOINTS
-from gateway.http import METHODS
+from gateway.http.messages import METHODS
 from gateway.metrics import Metrics
+from gateway.search.lag import Lag
 from tests.gateway.asgi import House, a_scope
 from tests.gateway.fake_shards import a_histogram, a_status
 from tests.support.builders import job_id

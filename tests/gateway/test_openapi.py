@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.errors import STATUS
+from corvo.model.errors import STATUS
 from gateway.app import ENDPOINTS
 from gateway.openapi import describe, page, refusals_of
 from gateway.routes import API

@@ -5,8 +5,8 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from corvo.errors import Refusal
-from tests.gateway.answers.conftest import Written
+from corvo.model.errors import Refusal
+from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 
 GONE = Refusal("SHARD_UNAVAILABLE", "shard 0 is not reachable")

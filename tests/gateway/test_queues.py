@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from corvo.sharding import shard_of_queue
+from corvo.model.sharding import shard_of_queue
 from tests.gateway.asgi import JSON, House, Reply, a_scope
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from gateway.app import ENDPOINTS
 from gateway.routes import API, Routes
 from tests.support.builders import job_id

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.sharding import shard_of_schedule
+from corvo.model.sharding import shard_of_schedule
 from tests.gateway.asgi import JSON, House, Reply, a_scope
 from tests.support.builders import NOW, SECOND
 from tests.support.schedules import look

@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from corvo.ids import Minter
+from corvo.model.ids import Minter
 from corvo.ops.operation import Asking
-from gateway.answers.database import ReadDb
+from gateway.api.bulk.bulks import Bulks
+from gateway.api.composed import Journeys
+from gateway.api.events import Listening
+from gateway.api.fetch import Fetching
+from gateway.api.rebuild import Rebuilding
+from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
-from gateway.bulk.bulks import Bulks
-from gateway.events import Listening
-from gateway.fetching import Fetching
 from gateway.health import Health
-from gateway.journeys import Journeys
 from gateway.pages import Pages
-from gateway.rebuilding import Rebuilding
-from gateway.stream import Streams
+from gateway.search.database import ReadDb
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
 from tests.support.builders import NOW, Clock
 

@@ -3,21 +3,12 @@
 from typing import Any
 
 from corvo import wire
-from corvo.batches import Batch, BatchSpec
-from corvo.birth import Existing, NewJob
-from corvo.bonds import Bonds, Chain, IfLost, Outcome, Step, UniqueUntil
-from corvo.bulk import Action, Bulk, Memo, Order, Status, Tally
-from corvo.bulk import Failure as BulkFailure
-from corvo.errands.forget import Forget
-from corvo.errands.make_job import MakeJob
-from corvo.errands.make_member import MakeMember
-from corvo.errands.member_ended import MemberEnded
-from corvo.errands.move_in import MoveIn
-from corvo.errands.watch import Ended, Watch
-from corvo.errors import Refused
-from corvo.events import Event, Happening, Page
-from corvo.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
-from corvo.lifecycle import State
+from corvo.model.errors import Refused
+from corvo.model.events import Event, Happening, Page
+from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
+from corvo.model.job_extras import Bonds, Chain, IfLost, Outcome, Step, UniqueUntil
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.arrivals import GetArrivals, Keyed
 from corvo.ops.batches.seal_batch import SealBatch
@@ -74,10 +65,19 @@ from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.queries.queue import GetQueue, QueueRecord
 from corvo.queries.schedules import ListSchedules
 from corvo.queries.why import JobsAhead, Why, WhyView
-from corvo.retry import Backoff
-from corvo.schedules import Firing
+from corvo.rules.batches import Batch, BatchSpec
+from corvo.rules.bulk import Action, Bulk, Memo, Order, Status, Tally
+from corvo.rules.bulk import Failure as BulkFailure
+from corvo.rules.errands.forget import Forget
+from corvo.rules.errands.make_job import MakeJob
+from corvo.rules.errands.make_member import MakeMember
+from corvo.rules.errands.member_ended import MemberEnded
+from corvo.rules.errands.move_in import MoveIn
+from corvo.rules.errands.watch import Ended, Watch
+from corvo.rules.job_creation import Existing, NewJob
+from corvo.rules.schedules import Firing
 from corvo.state import keys
-from corvo.state.journal import Told
+from corvo.state.event_log import Told
 from corvo.state.locks import Lock
 from corvo.state.minutes import MINUTE_NS
 from corvo.state.schedules import CatchUp, Schedule, Terms

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from corvo import wire
-from corvo.batches import decode_batch
-from corvo.bulk import decode_bulk, decode_memo
-from corvo.errands.register import ERRANDS, decode_errand
-from corvo.job import decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
+from corvo.model.job import decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
 from corvo.ops import OPERATIONS
 from corvo.queries import QUERIES
-from corvo.state.journal import decode_page
+from corvo.rules.batches import decode_batch
+from corvo.rules.bulk import decode_bulk, decode_memo
+from corvo.rules.errands.register import ERRANDS, decode_errand
+from corvo.state.event_log import decode_page
 from corvo.state.locks import Lock
 from corvo.state.schedules import decode_schedule
 from corvo.state.tables import decode_applied

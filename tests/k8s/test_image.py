@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from corvo.certificate import load_certificate
+from corvo.runtime.certificate import load_certificate
 from docs.generate import PAGE_ROUTES
 from tests.client.playback import playing
 from tests.k8s.test_manifests import container, pod

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from corvo.addresses import check_reachable, split_address
-from corvo.cli.programs import STOP_MARGIN_S
-from corvo.node import read_secret
-from corvo.settings import ENV_PREFIX, Settings, load, names
+from corvo.cli.supervise.programs import STOP_MARGIN_S
+from corvo.runtime.addresses import check_reachable, split_address
+from corvo.runtime.process import read_secret
+from corvo.runtime.settings import ENV_PREFIX, Settings, load, names
 from docs.generate import PAGE_ROUTES
 from gateway.health import ASK_S
-from shards.meeting import Patience
-from shards.peers import read_keys
+from shards.group.bootstrap import Patience
+from shards.group.peers import read_keys
 from tests.k8s.yaml_reader import documents
 
 BASE = Path(__file__).parents[2] / "k8s" / "base"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from corvo.errors import Refusal, Refused
+from corvo.model.errors import Refusal, Refused
 from corvo.ops.operation import Operation, Query
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import GetJob, JobRecord
@@ -19,7 +19,7 @@ from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_replies
 from shards.replica import Replica
-from shards.storage import Disk
+from shards.storage.leveldb import Disk
 from tests.support.builders import NOW, job_id
 
 IDENTITY = b"cluster/node-1/0/1/1"

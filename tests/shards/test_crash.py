@@ -15,17 +15,17 @@ import msgspec
 import pytest
 
 from corvo.engine import apply_entry
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.operation import Operation, Query
-from corvo.retry import Backoff
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables
 from corvo.wire import operations_of
-from shards import log_disk, storage
-from shards.log_disk import LogDisk
 from shards.raft import EntryKind
-from shards.storage import Disk
+from shards.storage import leveldb, raft_log
+from shards.storage.leveldb import Disk
+from shards.storage.raft_log import LogDisk
 from tests.shards.rig import GATEWAY, IDENTITY, Mirror, Rig, mirrored, newest_log, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id
 from tests.support.machine import told
@@ -345,8 +345,8 @@ def test_a_torn_tail_starts_as_a_replica_at_the_last_whole_write(tmp_path: Path)
 def test_no_rotation_of_leveldbs_log_leaves_a_hole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trap 48: LevelDB begins a new log file without syncing the old one. The image has the old files as their last
     synced write left them, and the newest whole: state and log must still be a prefix, whatever write rotated."""
-    monkeypatch.setattr(storage, "_WRITE_BUFFER_BYTES", 64 * 1024)
-    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 1 << 40)
+    monkeypatch.setattr(leveldb, "_WRITE_BUFFER_BYTES", 64 * 1024)
+    monkeypatch.setattr(raft_log, "KEPT_ENTRIES", 1 << 40)
     film = filmed(tmp_path, turns=60, payload_bytes=3_000)
     synced: dict[str, int] = {}  # log file → size after the last write that is known to be synced
     rotations = images = 0
@@ -378,7 +378,7 @@ def test_no_rotation_of_leveldbs_log_leaves_a_hole(tmp_path: Path, monkeypatch: 
 def test_every_write_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this the images above would be wishes. One unsynced write is enough for a hole (raft.md, finding 1)."""
     flags: list[bool] = []
-    real_open = storage._open
+    real_open = leveldb._open
 
     class Watched:
         def __init__(self, db: Any) -> None:
@@ -393,7 +393,7 @@ def test_every_write_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             return self._db.write_batch(**options)
 
     Disk.create(tmp_path / "db", IDENTITY)
-    monkeypatch.setattr(storage, "_open", lambda path, create: Watched(real_open(path, create)))
+    monkeypatch.setattr(leveldb, "_open", lambda path, create: Watched(real_open(path, create)))
 
     rig = Rig(tmp_path / "db", is_synced=True)
     rig.ask(enqueue(1), fetch("mail"))

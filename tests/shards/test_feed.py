@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corvo.limits import MESSAGE_BYTES_MAX
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.queries.feed import Batch, Piece, Scan
 from corvo.state import keys
 from corvo.state.kv import Overlay

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from corvo.errors import Refused
-from corvo.lifecycle import State
+from corvo.model.errors import Refused
+from corvo.model.lifecycle import State
 from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.feed import Pull
 from corvo.queries.job import GetJob, JobRecord
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.state import keys
 from corvo.wire import Call
-from shards import batches, log_disk
-from shards.endings import Distrusted
-from shards.letters import Arrival, Consensus, MayBeLost, PassedBack, Posted
+from shards.errors import Distrusted
+from shards.group.messages import Arrival, Consensus, MayBeLost, PassedBack, Posted
 from shards.raft.messages import AppendReply, HeartbeatReply, InstallSnapshot, ReadRequest, StatePoint
-from tests.shards.group import Group, Node
+from shards.storage import raft_log, write_batcher
+from tests.shards.replica_group import Group, Node
 from tests.shards.rig import Rig
 from tests.support.builders import ack, enqueue, fetch, job_id
 
@@ -204,9 +204,9 @@ def test_an_operator_can_add_a_node_before_it_comes(group: Group) -> None:
 
 
 def test_a_replica_that_was_away_for_too_long_gets_the_state(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
-    monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
-    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
+    monkeypatch.setattr(raft_log, "KEPT_ENTRIES", 5)
+    monkeypatch.setattr(raft_log, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(write_batcher, "RIDE_AFTER_NS", 0)
     follower = group.follower()
     follower.kill()
     group.pass_time(2_000)
@@ -224,9 +224,9 @@ def test_a_replica_that_was_away_for_too_long_gets_the_state(group: Group, monke
 
 def test_a_replica_that_led_and_comes_back_needs_no_state(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader elected meanwhile has proved nothing of it yet: it must ask, not assume that everything is missing."""
-    monkeypatch.setattr(log_disk, "KEPT_ENTRIES", 5)
-    monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
-    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
+    monkeypatch.setattr(raft_log, "KEPT_ENTRIES", 5)
+    monkeypatch.setattr(raft_log, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(write_batcher, "RIDE_AFTER_NS", 0)
     for number in range(60):
         group.ask(group.leader(), enqueue(number))
     group.agree()

@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 import zmq
 
-from corvo.errors import Refusal
-from corvo.limits import MESSAGE_BYTES_MAX
-from corvo.node import RUN, Identity, write_identity, write_settings
+from corvo.model.errors import Refusal
+from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.ops.operation import Operation, Query
 from corvo.queries.cluster import GetStatus
 from corvo.queries.feed import Pull
 from corvo.queries.job import GetJob
-from corvo.settings import Settings
+from corvo.runtime.process import RUN, Identity, write_identity, write_settings
+from corvo.runtime.settings import Settings
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 from tests.support.builders import ack, enqueue, fetch, job_id
 

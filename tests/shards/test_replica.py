@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corvo.errors import Refused
-from corvo.job import Priority
-from corvo.lifecycle import State
-from corvo.limits import BODY_BYTES_MAX, CLAIMED_BYTES_MAX, MESSAGE_BYTES_MAX
+from corvo.model.errors import Refused
+from corvo.model.job import Priority
+from corvo.model.lifecycle import State
+from corvo.model.limits import BODY_BYTES_MAX, CLAIMED_BYTES_MAX, MESSAGE_BYTES_MAX
+from corvo.model.retry import Backoff
 from corvo.ops.jobs import fetch as fetch_module
 from corvo.ops.jobs.fetch import Claimed
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.queries.cluster import GetStatus
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.queries.job import Await, GetJob
-from corvo.retry import Backoff
 from corvo.state import keys
 from corvo.wire import Call, decode_replies, encode
-from shards import batches, log_disk
 from shards import replica as replica_module
-from shards.batches import FLUSH_AFTER_NS, RIDE_AFTER_NS, RIDE_BYTES
-from shards.door import AWAIT_RECHECK_NS
+from shards.intake.admission import AWAIT_RECHECK_NS
 from shards.raft import Membership
-from shards.storage import Disk
+from shards.storage import raft_log, write_batcher
+from shards.storage.leveldb import Disk
+from shards.storage.write_batcher import FLUSH_AFTER_NS, RIDE_AFTER_NS, RIDE_BYTES
 from tests.shards.rig import GATEWAY, IDENTITY, WAITING, Rig, a_directory, mirrored, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id, new_job
 
@@ -476,9 +476,9 @@ def test_an_entry_too_large_for_one_turn_is_spread_over_turns_without_sleeping(
 def test_the_log_is_compacted_and_a_start_afterwards_finds_the_same_state(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_disk, "KEPT_ENTRIES_ALONE", 10)
-    monkeypatch.setattr(log_disk, "COMPACT_PER_BATCH", 4)
-    monkeypatch.setattr(batches, "RIDE_AFTER_NS", 0)
+    monkeypatch.setattr(raft_log, "KEPT_ENTRIES_ALONE", 10)
+    monkeypatch.setattr(raft_log, "COMPACT_PER_BATCH", 4)
+    monkeypatch.setattr(write_batcher, "RIDE_AFTER_NS", 0)
     for number in range(1, 41):
         rig.ask(enqueue(number))
     assert rig.one(GetStatus()).log_first_index > 20
@@ -576,7 +576,7 @@ def test_what_a_full_answer_had_to_leave_goes_to_the_next_who_waits(rig: Rig, mo
 def follower(tmp_path: Path) -> Iterator[Rig]:
     Disk.create(tmp_path / "db", IDENTITY)
     disk = Disk(tmp_path / "db", IDENTITY, False)
-    disk.write({keys.MEMBERSHIP: log_disk.encode(Membership(0, ("node-1", "node-2", "node-3")))})
+    disk.write({keys.MEMBERSHIP: raft_log.encode(Membership(0, ("node-1", "node-2", "node-3")))})
     disk.close()
     rig = Rig(tmp_path / "db")
     yield rig

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim

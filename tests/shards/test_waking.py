@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.operation import Operation
 from corvo.ops.queues.delete_queue import DeleteQueue

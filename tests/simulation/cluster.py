@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from corvo.job import decode_job, decode_queue
-from corvo.lifecycle import State
+from corvo.model.job import decode_job, decode_queue
+from corvo.model.lifecycle import State
 from corvo.state import keys
 from shards.raft import EntryKind, Membership, Options
 from tests.simulation.checkers import Checkers, require

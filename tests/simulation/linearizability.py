@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from corvo.errors import Refused
+from corvo.model.errors import Refused
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, Failure

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs import ack as ack_module
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.fetch import Fetch

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.fetch import Claimed
 from corvo.wire import Entry, encode
 from tests.simulation.linearizability import ABSENT, NEVER, Answer, Op, is_linearizable, real_time, replay, wgl, witness

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from corvo.batches import Batch, BatchSpec, find_batch
-from corvo.birth import NewJob
-from corvo.bonds import Bonds, Outcome, Step
-from corvo.job import Job
+from corvo.model.job import Job
+from corvo.model.job_extras import Bonds, Outcome, Step
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.delete import Delete
-from corvo.sharding import shard_of_queue
+from corvo.rules.batches import Batch, BatchSpec, find_batch
+from corvo.rules.job_creation import NewJob
 from tests.support.builders import SECOND, ack, fail, fetch, job_id
 from tests.support.shards import Shards
 

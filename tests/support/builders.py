@@ -6,10 +6,10 @@ Jobs are named by small numbers: `job_id(1)` is the id of job 1, and every build
 from collections.abc import Sequence
 from typing import Any
 
-from corvo.birth import NewJob
-from corvo.ids import Minter
-from corvo.job import Job, Priority
-from corvo.lifecycle import State
+from corvo.model.ids import Minter
+from corvo.model.job import Job, Priority
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue
@@ -20,7 +20,7 @@ from corvo.ops.operation import Asking
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
-from corvo.retry import Backoff
+from corvo.rules.job_creation import NewJob
 
 MS = 1_000_000
 SECOND = 1_000 * MS

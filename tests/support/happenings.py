@@ -1,6 +1,6 @@
 """What a shard's journal has told, for tests that ask about it."""
 
-from corvo.events import Event, Happening
+from corvo.model.events import Event, Happening
 from tests.support.machine import Machine
 
 

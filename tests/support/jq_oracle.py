@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from gateway.answers.jq import syntax
+from gateway.search.jq import syntax
 
 Tagged = tuple[str, Any]
 NULL: Tagged = ("null", None)

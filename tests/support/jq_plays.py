@@ -5,7 +5,7 @@ import math
 from random import Random
 from typing import Any
 
-from gateway.answers.jq import syntax
+from gateway.search.jq import syntax
 
 PLAIN_KEYS = ["a", "b", "c"]
 ODD_KEYS = ["a.b", "", 'q"', "é", "n\nl", "$", "[0]", "a\0"]

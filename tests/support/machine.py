@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from corvo import wire
-from corvo.consequences import draw
 from corvo.engine import apply_entry
-from corvo.events import Event
-from corvo.job import Job, Priority, Queue, decode_job, decode_queue, encode
-from corvo.lifecycle import State
+from corvo.model.events import Event
+from corvo.model.job import Job, Priority, Queue, decode_job, decode_queue, encode
+from corvo.model.lifecycle import State
 from corvo.ops.operation import Operation
+from corvo.rules.cascades import draw
 from corvo.state import keys
-from corvo.state.journal import decode_page
+from corvo.state.event_log import decode_page
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import PURGE_ALARM, Changes, Tables
 from tests.support.builders import NOW, job_id

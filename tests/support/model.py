@@ -7,7 +7,6 @@ Where the two disagree, one of them is wrong, and it is not always this one.
 from dataclasses import dataclass, field
 from typing import Any
 
-from corvo.birth import NewJob
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue
@@ -17,6 +16,7 @@ from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
+from corvo.rules.job_creation import NewJob
 
 PRIORITIES = ["critical", "high", "normal"]
 MS = 1_000_000

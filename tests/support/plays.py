@@ -15,16 +15,16 @@ A worker speaks with the token of its newest claim of the job; without `worker=`
 
 from collections.abc import Sequence
 
-from corvo.errors import Refused
-from corvo.job import PRIORITY_NAMES, Job, Priority
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.moments import parse_duration
+from corvo.model.errors import Refused
+from corvo.model.job import PRIORITY_NAMES, Job, Priority
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.retry import BACKOFF_NAMES, Backoff
+from corvo.model.timestamps import parse_duration
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.fail import Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.ops.operation import Operation
-from corvo.retry import BACKOFF_NAMES, Backoff
 from tests.support.builders import MS, NOW, ack, cancel, enqueue, fail, fetch, heartbeat, new_job, promote, reclaim
 from tests.support.machine import Machine
 

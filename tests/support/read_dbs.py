@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import sql
 
-from corvo.read_db import PostgresAddress, parse_read_db
+from corvo.runtime.read_db import PostgresAddress, parse_read_db
 from gateway.mirror.postgres import PostgresHome
-from gateway.mirror.seed_tables import metadata
 from gateway.mirror.trust import READ_DB, ReadFile, remove
+from gateway.readdb.seed_tables import metadata
 
 from .postgres import Server
 

@@ -1,6 +1,6 @@
 """The shortest road of job 1 to each state."""
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.operation import Operation
 from tests.support.builders import NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id

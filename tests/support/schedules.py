@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from corvo import schedules
-from corvo.job import Job, Priority
+from corvo.model.job import Job, Priority
 from corvo.ops.schedules.create_schedule import CreateSchedule
 from corvo.ops.schedules.fire_schedules import FireSchedules
+from corvo.rules import schedules
 from corvo.state import keys
 from corvo.state.schedules import CatchUp, Schedule, Terms, decode_schedule
 from tests.support.machine import Machine

@@ -6,14 +6,14 @@ repeated at will: `deliver` and `confirm` are the two that exist.
 
 from typing import Any
 
-from corvo.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
+from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
-from corvo.sharding import shard_of_queue
 from tests.support.builders import NOW
 from tests.support.machine import Machine
 

@@ -4,8 +4,8 @@ import string
 
 from hypothesis import strategies as st
 
-from corvo.birth import NewJob
-from corvo.job import Priority
+from corvo.model.job import Priority
+from corvo.model.retry import Backoff
 from corvo.ops.jobs.ack import Ack, AckItem
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue
@@ -14,7 +14,7 @@ from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
-from corvo.retry import Backoff
+from corvo.rules.job_creation import NewJob
 from tests.support.builders import MS, NOW, SECOND, job_id
 
 QUEUES = ("mail", "mail.slow", "video")

@@ -20,7 +20,7 @@ from chaos.node import Node, wait_until
 from chaos.ports import HOST, free_ports
 from chaos.rolling_restart import restart_every_node
 from chaos.trial import Trial
-from corvo.sharding import shard_of_queue
+from corvo.model.sharding import shard_of_queue
 
 pytestmark = pytest.mark.system
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from chaos.node import Node, wait_until
-from corvo.addresses import split_address
+from corvo.runtime.addresses import split_address
 
 pytestmark = pytest.mark.system
 

@@ -15,8 +15,8 @@ from websockets.sync.client import connect
 from chaos.kill_shards import settled, unlike_rows
 from chaos.node import Node, wait_until
 from chaos.state import statuses
-from corvo.moments import parse_rfc3339, to_rfc3339
-from corvo.sharding import shard_of_queue
+from corvo.model.sharding import shard_of_queue
+from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 
 pytestmark = pytest.mark.system
 

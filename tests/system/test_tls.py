@@ -12,13 +12,13 @@ import pytest
 from websockets.sync.client import connect
 
 from chaos.node import Node, wait_until
-from corvo.addresses import split_address
 from corvo.cli.main import run
 from corvo.client.http import Client, Unreachable
 from corvo.ops.jobs.ack import AckBody
 from corvo.ops.jobs.enqueue import EnqueueBody
 from corvo.ops.jobs.fetch import FetchBody
-from gateway.renewal import LOOK_S
+from corvo.runtime.addresses import split_address
+from gateway.http.tls_reload import LOOK_S
 from tests.support.authority import Authority
 
 pytestmark = pytest.mark.system

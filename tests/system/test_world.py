@@ -18,9 +18,9 @@ import pytest
 
 from chaos.kill_shards import settled, unlike_rows
 from chaos.node import Node, wait_until
-from corvo.birth import derived_id
-from corvo.lifecycle import STATE_NAMES
-from corvo.sharding import shard_of_queue
+from corvo.model.lifecycle import STATE_NAMES
+from corvo.model.sharding import shard_of_queue
+from corvo.rules.job_creation import derived_id
 from tests.support.shards import queue_on
 from tests.support.world import Chain, Life, New, Step, World
 

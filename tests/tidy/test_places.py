@@ -8,9 +8,9 @@ import pytest
 
 from tests.tidy.house import Module, Rule, caught, docstrings, dotted, modules, violations, walk
 
-STATE_WRITER = "corvo/state/effects.py"
+STATE_WRITER = "corvo/state/transitions.py"
 KEY_WRITER = "corvo/state/keys.py"
-SQL_FOLDERS = ("gateway/mirror/", "gateway/answers/")
+SQL_FOLDERS = ("gateway/readdb/", "gateway/mirror/", "gateway/search/")
 
 _KEY_BYTES = re.compile(rb"(?:[a-z]{1,2}\||\0[a-z]{2,})")
 _SQL = re.compile(
@@ -23,7 +23,7 @@ _SQL = re.compile(
 def only_the_door_gives_a_job_its_state(module: Module) -> Iterator[str]:
     if module.path == STATE_WRITER:
         return
-    remedy = "only corvo/state/effects.py moves a job: call change(tables, job, verb)"
+    remedy = "only corvo/state/transitions.py moves a job: call change(tables, job, verb)"
     for node in walk(module):
         targets: list[ast.AST] = []
         if isinstance(node, ast.Assign):
@@ -64,7 +64,7 @@ def sql_lives_beside_the_read_database(module: Module) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             match = _SQL.search(node.value)
             if match:
-                yield f"{module.at(node)} holds SQL ({match[0].strip()[:20]} …): move it to gateway/mirror or /answers"
+                yield f"{module.at(node)} holds SQL ({match[0].strip()[:20]} …): move it beside the read database"
 
 
 BREACHES = [
@@ -81,7 +81,7 @@ BREACHES = [
     (sql_lives_beside_the_read_database, "gateway/app.py", 'db.execute("SELECT id FROM jobs")'),
     (sql_lives_beside_the_read_database, "gateway/app.py", 'f"INSERT OR REPLACE INTO {table} VALUES (1)"'),
     (sql_lives_beside_the_read_database, "shards/feed.py", 'x = "PRAGMA journal_mode=WAL"'),
-    (sql_lives_beside_the_read_database, "corvo/job.py", 'x = """\\nCREATE TABLE jobs (id)"""'),
+    (sql_lives_beside_the_read_database, "corvo/model/job.py", 'x = """\\nCREATE TABLE jobs (id)"""'),
 ]
 ALLOWED = [
     (only_the_door_gives_a_job_its_state, STATE_WRITER, "job.state = goal"),

@@ -12,7 +12,7 @@ BANNED_MODULES = {
     "time": "time is handed in: use tables.now, or take a clock as an argument",
     "random": "dice are handed in: take the number as an argument",
     "secrets": "dice are handed in: take the number as an argument",
-    "uuid": "ids are minted by corvo.ids.Minter, before the log",
+    "uuid": "ids are minted by corvo.model.ids.Minter, before the log",
     "socket": "the core does no I/O: this belongs to shards or gateway",
     "asyncio": "the core is synchronous: this belongs to gateway",
     "threading": "the core runs in one thread: this belongs to shards or gateway",
@@ -26,10 +26,10 @@ BANNED_CALLS = {
     "datetime.utcnow": "time is handed in: use tables.now, or take a clock as an argument",
     "datetime.today": "time is handed in: use tables.now, or take a clock as an argument",
     "date.today": "time is handed in: use tables.now, or take a clock as an argument",
-    "os.getenv": "the environment is handed to corvo.settings.load",
+    "os.getenv": "the environment is handed to corvo.runtime.settings.load",
     "os.urandom": "dice are handed in: take the number as an argument",
 }
-BANNED_NAMES = {"os.environ": "the environment is handed to corvo.settings.load"}
+BANNED_NAMES = {"os.environ": "the environment is handed to corvo.runtime.settings.load"}
 
 
 def core_is_pure(module: Module) -> Iterator[str]:
@@ -40,7 +40,7 @@ def core_is_pure(module: Module) -> Iterator[str]:
             if is_under(name, banned):
                 yield f"{module.at(node)} imports {banned}: {remedy}"
         if name in ("os.environ", "os.getenv", "os.urandom"):
-            yield f"{module.at(node)} imports {name}: the environment is handed to corvo.settings.load"
+            yield f"{module.at(node)} imports {name}: the environment is handed to corvo.runtime.settings.load"
     for node in walk(module):
         if isinstance(node, ast.Call):
             called = dotted(node.func)
@@ -82,11 +82,11 @@ BREACHES = [
     (core_is_pure, "corvo/engine.py", "import datetime\ndatetime.datetime.now()"),
     (core_is_pure, "corvo/engine.py", "import random"),
     (core_is_pure, "corvo/engine.py", "from uuid import uuid4"),
-    (core_is_pure, "corvo/settings.py", "import os\nos.environ['A']"),
-    (core_is_pure, "corvo/settings.py", "from os import environ"),
-    (core_is_pure, "corvo/settings.py", "import os\nos.getenv('A')"),
-    (core_is_pure, "corvo/settings.py", "open('a')"),
-    (core_is_pure, "corvo/settings.py", "from pathlib import Path\nPath('a').open()"),
+    (core_is_pure, "corvo/runtime/settings.py", "import os\nos.environ['A']"),
+    (core_is_pure, "corvo/runtime/settings.py", "from os import environ"),
+    (core_is_pure, "corvo/runtime/settings.py", "import os\nos.getenv('A')"),
+    (core_is_pure, "corvo/runtime/settings.py", "open('a')"),
+    (core_is_pure, "corvo/runtime/settings.py", "from pathlib import Path\nPath('a').open()"),
     (core_is_pure, "corvo/wire.py", "import socket"),
     (core_is_pure, "corvo/wire.py", "print(1)"),
     (core_is_pure, "corvo/wire.py", "import asyncio"),
@@ -97,10 +97,10 @@ BREACHES = [
     (raft_reads_no_clock_and_rolls_no_dice, "shards/raft/core.py", "import random\nrandom.random()"),
 ]
 ALLOWED = [
-    (core_is_pure, "corvo/node.py", "import os\nos.environ['A']"),
+    (core_is_pure, "corvo/runtime/process.py", "import os\nos.environ['A']"),
     (core_is_pure, "corvo/cli/main.py", "print(1)"),
     (core_is_pure, "corvo/client/aio.py", "import asyncio"),
-    (core_is_pure, "corvo/moments.py", "from datetime import datetime\ndatetime.fromtimestamp(1)"),
+    (core_is_pure, "corvo/model/timestamps.py", "from datetime import datetime\ndatetime.fromtimestamp(1)"),
     (raft_reads_no_clock_and_rolls_no_dice, "shards/raft/core.py", "import random\ndef f(dice: random.Random): ..."),
 ]
 RULES = sorted({rule for rule, _, _ in BREACHES}, key=lambda rule: rule.__name__)

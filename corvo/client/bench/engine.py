@@ -20,7 +20,7 @@ from corvo.client.bench.links import Claimed, Link, Lost, Outcome, Turn
 from corvo.client.bench.plan import Plan
 from corvo.client.bench.stream_link import StreamLink
 from corvo.client.bench.tally import OVERLOADS, Tally
-from corvo.errors import RETRYABLE
+from corvo.model.errors import RETRYABLE
 
 LOST_S_FIRST, LOST_S_MAX = 0.1, 2.0  # pause before a lost connection is opened again
 REFUSED_S = 0.05  # pause after a refusal that names no time

@@ -11,7 +11,16 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.batches import (
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import QueueName, RequestId, ShortText
+from corvo.model.job_extras import Bonds, Step
+from corvo.model.json_input import EMPTY_RAW, no_document
+from corvo.model.limits import SMALL_JSON_BYTES_MAX
+from corvo.model.sharding import fnv32a, shard_of_batch, shard_of_queue
+from corvo.ops.batches.arrivals import GetArrivals, Keyed
+from corvo.ops.jobs.terms import StepBody, step_of
+from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.rules.batches import (
     BatchSpec,
     find_batch,
     finish_if_over,
@@ -21,17 +30,8 @@ from corvo.batches import (
     require_batch,
     was_asked,
 )
-from corvo.birth import NewJob
-from corvo.bonds import Bonds, Step
-from corvo.errands.make_member import MakeMember
-from corvo.errors import Refusal, invalid
-from corvo.job import QueueName, RequestId, ShortText
-from corvo.json_edge import EMPTY_RAW, no_document
-from corvo.limits import SMALL_JSON_BYTES_MAX
-from corvo.ops.batches.arrivals import GetArrivals, Keyed
-from corvo.ops.jobs.terms import StepBody, step_of
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
-from corvo.sharding import fnv32a, shard_of_batch, shard_of_queue
+from corvo.rules.errands.make_member import MakeMember
+from corvo.rules.job_creation import NewJob
 from corvo.state.tables import Tables
 
 FIRST_WAIT_S = 0.002  # a courier's way and back

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.bonds import Bonds
-from corvo.job import Count
+from corvo.model.job import Count
+from corvo.model.job_extras import Bonds
 from corvo.ops.operation import Read
 from corvo.state import locks
 from corvo.state.tables import Tables

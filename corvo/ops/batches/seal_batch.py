@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.batches import finish_if_over, put_batch, require_batch
+from corvo.model.sharding import shard_of_batch
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
-from corvo.sharding import shard_of_batch
+from corvo.rules.batches import finish_if_over, put_batch, require_batch
 from corvo.state.tables import Tables
 
 

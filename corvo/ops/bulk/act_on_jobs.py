@@ -11,13 +11,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.bonds import bytes_of
-from corvo.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
-from corvo.consequences import draw
-from corvo.errors import Refusal, Refused
-from corvo.job import Count, Job, SpanMs
-from corvo.lifecycle import STATE_NAMES
-from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.errors import Refusal, Refused
+from corvo.model.job import Count, Job, SpanMs
+from corvo.model.job_extras import bytes_of
+from corvo.model.lifecycle import STATE_NAMES
+from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.change_priority import ChangePriority
@@ -28,6 +26,8 @@ from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.operation import Operation
+from corvo.rules.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
+from corvo.rules.cascades import draw
 from corvo.state.tables import Tables
 
 _NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; ask for the rest again", 1)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.bulk import OPEN, Bulk, Status, Tally, end_bulk, put_bulk, require_bulk
-from corvo.errors import Refusal
-from corvo.job import Count, RequestId, ShortText, SpanMs
-from corvo.limits import JOBS_PER_REQUEST_MAX
+from corvo.model.errors import Refusal
+from corvo.model.job import Count, RequestId, ShortText, SpanMs
+from corvo.model.limits import JOBS_PER_REQUEST_MAX
 from corvo.ops.operation import Operation
+from corvo.rules.bulk import OPEN, Bulk, Status, Tally, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 
 

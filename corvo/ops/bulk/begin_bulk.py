@@ -1,7 +1,7 @@
 """BeginBulk: a bulk operation is put down; a gateway will claim it.
 
 Beside it stands the route by which every bulk action is asked for. One on few jobs is done within its request and
-leaves no record; which it is, the gateway finds out by counting (`gateway/bulk/requests.py`).
+leaves no record; which it is, the gateway finds out by counting (`gateway/api/bulk/requests.py`).
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,17 +9,17 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.bulk import ACTION_NAMES, Action, Bulk, Order, Tally, find_bulk, open_bulks, put_bulk, put_ids
-from corvo.errors import Refusal, invalid
-from corvo.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
+from corvo.model.sharding import find_shard_of_job
 from corvo.ops.bulk.view import FailureView, failure_views
 from corvo.ops.jobs.cancel import CancelBody, grace_ms
 from corvo.ops.jobs.hold import Reason
 from corvo.ops.operation import Asking, Body, Endpoint, Operation
 from corvo.queries.search import SearchBody
-from corvo.sharding import find_shard_of_job
+from corvo.rules.bulk import ACTION_NAMES, Action, Bulk, Order, Tally, find_bulk, open_bulks, put_bulk, put_ids
 from corvo.state.tables import Tables
 
 # Of a search: how its pages are cut. A bulk action has none.

@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-from corvo.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from corvo.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, Failure, Status
-from corvo.errors import Refusal
-from corvo.job import PRIORITY_NAMES
-from corvo.limits import BULK_ID
-from corvo.moments import to_rfc3339, to_rfc3339_or_none
+from corvo.model.errors import Refusal
+from corvo.model.job import PRIORITY_NAMES
+from corvo.model.limits import BULK_ID
+from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
+from corvo.rules.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, Failure, Status
 
 
 class FailureView(msgspec.Struct):

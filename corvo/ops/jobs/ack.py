@@ -9,11 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refused
-from corvo.job import Count, JobId, RequestId, ShortText
-from corvo.json_edge import document, no_document
-from corvo.lifecycle import State, Verb
-from corvo.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
+from corvo.model.errors import Refused
+from corvo.model.job import Count, JobId, RequestId, ShortText
+from corvo.model.json_input import document, no_document
+from corvo.model.lifecycle import State, Verb
+from corvo.model.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
+from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.operation import (
     Answer,
@@ -23,9 +24,8 @@ from corvo.ops.operation import (
     Operation,
     Plan,
 )
-from corvo.sharding import shard_of_job
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 _COMPLETE = Verb.COMPLETE  # to look up an enum's member is a call, and every job comes this way
 LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token that the claim came with")]

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from corvo.bonds import Bonds
-from corvo.job import Job
+from corvo.model.job import Job
+from corvo.model.job_extras import Bonds
+from corvo.model.sharding import shard_of_job
 from corvo.ops.operation import Answer, Asking, Operation, Plan
-from corvo.sharding import shard_of_job
 
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
 

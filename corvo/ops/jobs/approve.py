@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar
 
-from corvo.job import RequestId
-from corvo.lifecycle import Verb, destination
+from corvo.model.job import RequestId
+from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.operation import Asking, Endpoint, Operation, Plan
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 
 class Approve(Operation, tag=23):

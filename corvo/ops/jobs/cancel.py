@@ -10,18 +10,18 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import invalid
-from corvo.events import Happening
-from corvo.job import Job, RequestId, SpanMs
-from corvo.lifecycle import State, Verb
-from corvo.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
+from corvo.model.errors import invalid
+from corvo.model.events import Happening
+from corvo.model.job import Job, RequestId, SpanMs
+from corvo.model.lifecycle import State, Verb
+from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
+from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
 from corvo.ops.jobs.terms import duration_ms
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
 from corvo.ops.upkeep.ring import GRACE_ALARM
-from corvo.sharding import shard_of_job
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 
 class CancelBody(Body):

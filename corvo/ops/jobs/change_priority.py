@@ -4,14 +4,14 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from corvo.errors import Refusal
-from corvo.events import Happening
-from corvo.job import PRIORITY_NAMES, Priority
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.errors import Refusal
+from corvo.model.events import Happening
+from corvo.model.job import PRIORITY_NAMES, Priority
+from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import REFUSALS, Done, plan_action
 from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
-from corvo.state.effects import leave, settle_in
 from corvo.state.tables import Tables
+from corvo.state.transitions import leave, settle_in
 
 WAITING = frozenset({State.PENDING, State.SCHEDULED, State.RETRYING, State.HELD})
 

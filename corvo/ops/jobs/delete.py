@@ -6,13 +6,13 @@ up first, and an unknown one is refused; the operation itself, repeated after a 
 
 from typing import Any, ClassVar
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
+from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import Done, plan_action
 from corvo.ops.jobs.known import FindUnknown
 from corvo.ops.operation import Asking, Endpoint, Operation, Plan
-from corvo.sharding import shard_of_job
-from corvo.state.effects import remove
 from corvo.state.tables import Tables
+from corvo.state.transitions import remove
 
 
 class Delete(Operation, tag=25):

@@ -11,20 +11,20 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.batches import BatchSpec
-from corvo.birth import Existing, NewJob, make
-from corvo.errors import Refusal, invalid
-from corvo.job import PRIORITY_NAMES, JobId, Priority, QueueName
-from corvo.json_edge import check_numbers, document, no_document, object_document
-from corvo.lifecycle import STATE_NAMES, State
-from corvo.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
-from corvo.moments import parse_rfc3339
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import PRIORITY_NAMES, JobId, Priority, QueueName
+from corvo.model.json_input import check_numbers, document, no_document, object_document
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
+from corvo.model.retry import BACKOFF_NAMES, Backoff
+from corvo.model.sharding import shard_of_job, shard_of_queue
+from corvo.model.timestamps import parse_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
 from corvo.ops.jobs.known import FindUnknown
 from corvo.ops.jobs.terms import Terms, bonds_of, duration_ms
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
-from corvo.retry import BACKOFF_NAMES, Backoff
-from corvo.sharding import shard_of_job, shard_of_queue
+from corvo.rules.batches import BatchSpec
+from corvo.rules.job_creation import Existing, NewJob, make
 from corvo.state.tables import Tables
 
 _PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}

@@ -10,11 +10,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refused, invalid
-from corvo.job import Count, Job, JobError, JobId, RequestId, SpanMs
-from corvo.lifecycle import STATE_NAMES, State, Verb
-from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
-from corvo.moments import to_rfc3339_or_none
+from corvo.model.errors import Refused, invalid
+from corvo.model.job import Count, Job, JobError, JobId, RequestId, SpanMs
+from corvo.model.lifecycle import STATE_NAMES, State, Verb
+from corvo.model.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
+from corvo.model.retry import attempts_remaining, delay_ms, shortened
+from corvo.model.sharding import shard_of_job
+from corvo.model.timestamps import to_rfc3339_or_none
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.jobs.terms import DurationMs, duration_ms
@@ -26,10 +28,8 @@ from corvo.ops.operation import (
     Operation,
     Plan,
 )
-from corvo.retry import attempts_remaining, delay_ms, shortened
-from corvo.sharding import shard_of_job
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 
 class FailBody(Body):

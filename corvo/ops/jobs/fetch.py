@@ -11,13 +11,25 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo import fairness
-from corvo.bonds import Bonds
-from corvo.errors import invalid
-from corvo.job import Controls, Count, Job, Priority, Queue, QueueName, RequestId, ShortText, SpanMs, Worker, WorkerId
-from corvo.json_edge import to_raw
-from corvo.lifecycle import Verb
-from corvo.limits import (
+from corvo.model import weighted_order
+from corvo.model.errors import invalid
+from corvo.model.job import (
+    Controls,
+    Count,
+    Job,
+    Priority,
+    Queue,
+    QueueName,
+    RequestId,
+    ShortText,
+    SpanMs,
+    Worker,
+    WorkerId,
+)
+from corvo.model.job_extras import Bonds
+from corvo.model.json_input import to_raw
+from corvo.model.lifecycle import Verb
+from corvo.model.limits import (
     CLAIMED_BYTES_MAX,
     ERRORS_KEPT_PER_JOB,
     FETCH_COUNT_MAX,
@@ -33,10 +45,10 @@ from corvo.limits import (
 )
 from corvo.ops.operation import Body, Endpoint, Operation
 from corvo.state import locks
-from corvo.state.effects import change
-from corvo.state.gates import GATE_ALARM
+from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.pending import is_waiting
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 _BY_PRIORITY = tuple(Priority)
 _CLAIM = Verb.CLAIM  # to look up an enum's member is a call, and every job comes this way
@@ -149,7 +161,7 @@ class Fetch(Operation, tag=2):
         known = [(tables.find_queue(name), weight) for name, weight in zip(self.queues, self.weights, strict=False)]
         queues = [(queue, weight) for queue, weight in known if queue is not None]
         while queues and len(claimed) < self.count and room > 0:
-            place = fairness.draw([weight for _, weight in queues], self.claim_id + len(claimed) + len(queues))
+            place = weighted_order.draw([weight for _, weight in queues], self.claim_id + len(claimed) + len(queues))
             before = len(claimed)
             room = self._claim_from(tables, queues[place][0], claimed, room, before + 1)
             if len(claimed) == before:

@@ -11,20 +11,20 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refused
-from corvo.events import Happening
-from corvo.job import Count
-from corvo.json_edge import no_document, object_document
-from corvo.lifecycle import State
-from corvo.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
+from corvo.model.errors import Refused
+from corvo.model.events import Happening
+from corvo.model.job import Count
+from corvo.model.json_input import no_document, object_document
+from corvo.model.lifecycle import State
+from corvo.model.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
+from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
 from corvo.ops.upkeep.ring import expire
-from corvo.sharding import find_shard_of_job
-from corvo.state.effects import renew
 from corvo.state.tables import Tables
+from corvo.state.transitions import renew
 
 CALLED_OFF = frozenset({State.CANCELLED, State.HELD})
 

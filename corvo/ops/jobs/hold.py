@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.job import Job, JobError, RequestId, ShortText
-from corvo.lifecycle import State, Verb, destination
-from corvo.limits import TEXT_CHARS_MAX
+from corvo.model.job import Job, JobError, RequestId, ShortText
+from corvo.model.lifecycle import State, Verb, destination
+from corvo.model.limits import TEXT_CHARS_MAX
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 Reason = Annotated[str, Meta(max_length=TEXT_CHARS_MAX, description="for people; shown with the job")]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from corvo.errors import Refused
-from corvo.job import Job
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.errors import Refused
+from corvo.model.job import Job
+from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.sharding import find_shard_of_job
 from corvo.ops.operation import Answer, Asking, Operation, Plan, gather, spread
-from corvo.sharding import find_shard_of_job
 from corvo.state.tables import Tables
 
 _ACTIVE = State.ACTIVE  # to look up an enum's member is a call, and every job comes this way

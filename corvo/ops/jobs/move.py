@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.errands.move_in import MoveIn, arrive
-from corvo.errors import Refusal
-from corvo.job import Job, QueueName, RequestId
-from corvo.lifecycle import State
+from corvo.model.errors import Refusal
+from corvo.model.job import Job, QueueName, RequestId
+from corvo.model.lifecycle import State
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
-from corvo.sharding import shard_of_queue
+from corvo.rules.errands.move_in import MoveIn, arrive
 from corvo.state import keys, locks
-from corvo.state.effects import leave, settle_in
 from corvo.state.tables import Tables
+from corvo.state.transitions import leave, settle_in
 
 
 class MoveBody(Body):

@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-from corvo.job import RequestId, ShortText
-from corvo.lifecycle import Verb, destination
+from corvo.model.job import RequestId, ShortText
+from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.jobs.hold import Reason
 from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 
 class RejectBody(Body):

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from corvo.birth import NewJob
-from corvo.job import Job
+from corvo.model.job import Job
+from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan
 from corvo.queries.job import GetJob
-from corvo.sharding import shard_of_job, shard_of_queue
+from corvo.rules.job_creation import NewJob
 
 
 class ReplayBody(Body):

@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
-from corvo.job import RequestId
-from corvo.lifecycle import Verb
+from corvo.model.job import RequestId
+from corvo.model.lifecycle import Verb
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, plan_action
 from corvo.ops.jobs.retry import run_again
 from corvo.ops.operation import Asking, Endpoint, Operation, Plan

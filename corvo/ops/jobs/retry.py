@@ -6,14 +6,14 @@ kept. A job that waited for others waits no longer, and its time to live begins 
 
 from typing import Any, ClassVar
 
-from corvo.bonds import Bonds
-from corvo.job import Job, RequestId
-from corvo.lifecycle import Verb, destination
+from corvo.model.job import Job, RequestId
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.operation import Asking, Endpoint, Operation, Plan
 from corvo.state import locks
-from corvo.state.effects import EXPIRE_ALARM, change
 from corvo.state.tables import Tables
+from corvo.state.transitions import EXPIRE_ALARM, change
 
 
 class Retry(Operation, tag=20):

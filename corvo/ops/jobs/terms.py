@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.bonds import IF_LOST_NAMES, UNIQUE_UNTIL_NAMES, Bonds, Chain, IfLost, Step, UniqueUntil, bytes_of
-from corvo.errors import Refusal, invalid
-from corvo.job import JobId, QueueName
-from corvo.json_edge import check_numbers
-from corvo.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
-from corvo.moments import parse_duration
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import JobId, QueueName
+from corvo.model.job_extras import IF_LOST_NAMES, UNIQUE_UNTIL_NAMES, Bonds, Chain, IfLost, Step, UniqueUntil, bytes_of
+from corvo.model.json_input import check_numbers
+from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
+from corvo.model.sharding import shard_of_job
+from corvo.model.timestamps import parse_duration
 from corvo.ops.operation import Asking, Body
-from corvo.sharding import shard_of_job
 
 KeyText = Annotated[
     str,

@@ -11,15 +11,15 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.bonds import bytes_of
-from corvo.events import Happening
-from corvo.job import Count, Job, Moment, Priority, Queue, RequestId
-from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.events import Happening
+from corvo.model.job import Count, Job, Moment, Priority, Queue, RequestId
+from corvo.model.job_extras import bytes_of
+from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
 from corvo.ops.queues.control import ask_queue, require_queue
 from corvo.state import keys
-from corvo.state.effects import remove
 from corvo.state.tables import Tables
+from corvo.state.transitions import remove
 
 _DELETED_BY = b'{"reason":"cleared"}'
 

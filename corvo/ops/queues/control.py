@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from corvo.errors import Refusal, invalid
-from corvo.events import Happening
-from corvo.job import Controls, Queue
-from corvo.limits import QUEUE_NAME
+from corvo.model.errors import Refusal, invalid
+from corvo.model.events import Happening
+from corvo.model.job import Controls, Queue
+from corvo.model.limits import QUEUE_NAME
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import await_room
 from corvo.ops.operation import Answer, Asking, Operation, Plan
-from corvo.sharding import shard_of_queue
 from corvo.state.tables import Tables
 
 _NONE = Controls()

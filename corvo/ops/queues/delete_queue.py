@@ -10,17 +10,17 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.errors import Refusal, invalid
-from corvo.events import Happening
-from corvo.job import Controls, Job, Moment, Queue, decode_job
-from corvo.lifecycle import State
-from corvo.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.errors import Refusal, invalid
+from corvo.model.events import Happening
+from corvo.model.job import Controls, Job, Moment, Queue, decode_job
+from corvo.model.lifecycle import State
+from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan, Read
 from corvo.ops.queues.control import QueueChanged, ask_queue, checked_name, require_queue
-from corvo.sharding import shard_of_queue
 from corvo.state import keys
-from corvo.state.effects import remove
 from corvo.state.tables import Tables
+from corvo.state.transitions import remove
 
 _DELETED_BY = b'{"reason":"queue_deleted"}'
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.events import Happening
-from corvo.lifecycle import State
+from corvo.model.events import Happening
+from corvo.model.lifecycle import State
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
 from corvo.ops.queues.control import ask_queue, control
 from corvo.state.tables import Tables

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from corvo.events import Happening
+from corvo.model.events import Happening
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.events import Happening
-from corvo.job import Count
-from corvo.limits import CONCURRENCY_MAX
+from corvo.model.events import Happening
+from corvo.model.job import Count
+from corvo.model.limits import CONCURRENCY_MAX
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
 from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
 from corvo.state.tables import Tables

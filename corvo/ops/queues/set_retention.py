@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType
 
-from corvo.errors import invalid
-from corvo.events import Happening
-from corvo.job import Controls
-from corvo.limits import DELAY_MS_MAX, RETENTION_MS_MIN
-from corvo.moments import parse_duration
+from corvo.model.errors import invalid
+from corvo.model.events import Happening
+from corvo.model.job import Controls
+from corvo.model.limits import DELAY_MS_MAX, RETENTION_MS_MIN
+from corvo.model.timestamps import parse_duration
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables

@@ -9,20 +9,21 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo import cron, schedules
-from corvo.errors import Refusal, invalid
-from corvo.job import PRIORITY_NAMES, Priority, QueueName, ShortText
-from corvo.json_edge import check_numbers, no_document, object_document
-from corvo.limits import (
+from corvo.model import cron
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import PRIORITY_NAMES, Priority, QueueName, ShortText
+from corvo.model.json_input import check_numbers, no_document, object_document
+from corvo.model.limits import (
     ATTEMPTS_MAX,
     CATCH_UP_MAX,
     DELAY_MS_MAX,
     SCHEDULES_MAX,
     SMALL_JSON_BYTES_MAX,
 )
+from corvo.model.sharding import shard_of_schedule
 from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
 from corvo.ops.schedules.view import ScheduleView, in_full
-from corvo.sharding import shard_of_schedule
+from corvo.rules import schedules
 from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, Schedule, Terms
 from corvo.state.tables import Tables
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo import schedules
+from corvo.model.sharding import shard_of_schedule
 from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
 from corvo.ops.schedules.view import GetSchedule
-from corvo.sharding import shard_of_schedule
+from corvo.rules import schedules
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables
 

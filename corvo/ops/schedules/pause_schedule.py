@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-from corvo import schedules
 from corvo.ops.operation import Asking, Endpoint, Operation, Plan
 from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.rules import schedules
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables
 

@@ -6,11 +6,11 @@ of it. The gateway mints the id, so a repetition makes no second one.
 
 from typing import Any
 
+from corvo.model.sharding import shard_of_queue, shard_of_schedule
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
 from corvo.ops.operation import Answer, Asking, Endpoint, Plan
 from corvo.ops.schedules.view import GetSchedule
-from corvo.schedules import new_job
-from corvo.sharding import shard_of_queue, shard_of_schedule
+from corvo.rules.schedules import new_job
 from corvo.state.schedules import Schedule
 
 

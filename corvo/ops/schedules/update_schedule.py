@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo import schedules
-from corvo.errors import invalid
-from corvo.job import Count, Priority, QueueName, SpanMs
-from corvo.json_edge import EMPTY_RAW, no_document
+from corvo.model.errors import invalid
+from corvo.model.job import Count, Priority, QueueName, SpanMs
+from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
@@ -29,6 +28,7 @@ from corvo.ops.schedules.create_schedule import (
     checked_tags,
 )
 from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.rules import schedules
 from corvo.state.schedules import CatchUp, Schedule, Terms
 from corvo.state.tables import Tables
 

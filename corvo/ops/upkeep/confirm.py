@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from corvo.job import Count
+from corvo.model.job import Count
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.deliver import ShardNumber
 from corvo.state.tables import Tables

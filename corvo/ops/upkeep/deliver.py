@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.consequences import draw
-from corvo.errands.register import decode_errand
-from corvo.job import Count
-from corvo.limits import SHARDS_MAX
+from corvo.model.job import Count
+from corvo.model.limits import SHARDS_MAX
 from corvo.ops.operation import Operation
+from corvo.rules.cascades import draw
+from corvo.rules.errands.register import decode_errand
 from corvo.state.tables import Tables
 
 ShardNumber = Annotated[int, Meta(ge=0, lt=SHARDS_MAX)]

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from corvo.lifecycle import Verb
-from corvo.limits import UPKEEP_JOBS_PER_ENTRY
+from corvo.model.lifecycle import Verb
+from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.operation import Operation
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 
 
 class Promote(Operation, tag=100):

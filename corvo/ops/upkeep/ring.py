@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo import bulk
-from corvo.batches import BATCH_ALARM, forget
-from corvo.consequences import draw
-from corvo.errands.watch import WATCHERS_ALARM, tell_the_rest
-from corvo.job import JobError
-from corvo.lifecycle import SETTLED, State, Verb
-from corvo.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
+from corvo.model.job import JobError
+from corvo.model.lifecycle import SETTLED, State, Verb
+from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.ops.operation import Operation
+from corvo.rules import bulk
+from corvo.rules.batches import BATCH_ALARM, forget
+from corvo.rules.cascades import draw
+from corvo.rules.errands.watch import WATCHERS_ALARM, tell_the_rest
 from corvo.state import keys, locks
-from corvo.state.effects import EXPIRE_ALARM, change, remove
-from corvo.state.gates import GATE_ALARM
+from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.minutes import MINUTES_ALARM, oldest_kept
 from corvo.state.tables import PURGE_ALARM, Tables
+from corvo.state.transitions import EXPIRE_ALARM, change, remove
 
 GRACE_ALARM = "g"  # followed by a job: its worker had time enough to stop
 ALARMS_AT_ONCE = 8  # one may stand for all jobs of an entry

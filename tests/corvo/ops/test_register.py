@@ -1,7 +1,7 @@
 """The register of operations and queries: numbers for ever, routes once."""
 
 from corvo import ops, queries
-from corvo.errors import STATUS
+from corvo.model.errors import STATUS
 from corvo.ops import ENDPOINTS, OPERATIONS, RETIRED
 
 ALL_ENDPOINTS = (*ENDPOINTS, *queries.ENDPOINTS)

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
+from corvo.model.sharding import shard_of_queue
 from corvo.queries import batches as module
 from corvo.queries.batches import GetBatch, batch_view
-from corvo.sharding import shard_of_queue
 from tests.support.batches import DONE, ON_EACH_SHARD, SHARDS, a_batch, add, batch_id, callbacks, end, the_batch
 from tests.support.builders import an_asking
 from tests.support.shards import Shards

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.errors import Refusal
-from corvo.events import HAPPENING_NAMES, Event, Happening
+from corvo.model.errors import Refusal
+from corvo.model.events import HAPPENING_NAMES, Event, Happening
 from corvo.queries import events as events_module
 from corvo.queries.events import (
     NOW as NEWEST,
@@ -18,8 +18,8 @@ from corvo.queries.events import (
     parse_cursor,
     parse_filters,
 )
-from corvo.state import journal as journal_module
-from corvo.state.journal import Told
+from corvo.state import event_log as journal_module
+from corvo.state.event_log import Told
 from corvo.wire import decode_ask, decode_result, encode, reply_to
 from tests.docs.pages import ROOT
 from tests.support.builders import ack, enqueue, fetch, job_id, new_job

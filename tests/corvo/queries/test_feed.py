@@ -1,7 +1,7 @@
 """What the mirror asks of a shard, over the wire."""
 
 from corvo import wire
-from corvo.job import Worker
+from corvo.model.job import Worker
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from tests.support.builders import NOW
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from corvo.bonds import Bonds, Chain, Step
-from corvo.errors import Refusal
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.errors import Refusal
+from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.retry import Retry

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.errors import Refusal
-from corvo.limits import CLAIMED_BYTES_MAX
+from corvo.model.errors import Refusal
+from corvo.model.limits import CLAIMED_BYTES_MAX
 from corvo.queries import jobs
 from corvo.queries.jobs import BulkGetBody, FoundJob, GetJobs, plan_jobs
 from tests.support.builders import an_asking, enqueue, job_id

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.errors import Refusal
-from corvo.ids import Minter
+from corvo.model.errors import Refusal
+from corvo.model.ids import Minter
 from corvo.ops.operation import Asking, Plan
 from corvo.queries import members
 from corvo.queries.members import (

@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.job import Priority
-from corvo.lifecycle import STATE_NAMES
-from corvo.limits import RETENTION_MS_DEFAULT
-from corvo.moments import to_rfc3339
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.lifecycle import STATE_NAMES
+from corvo.model.limits import RETENTION_MS_DEFAULT
+from corvo.model.sharding import shard_of_queue
+from corvo.model.timestamps import to_rfc3339
 from corvo.ops.operation import Operation
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue
@@ -15,7 +16,6 @@ from corvo.ops.queues.set_concurrency import SetConcurrency
 from corvo.ops.queues.set_retention import SetRetention
 from corvo.ops.queues.set_throttle import SetThrottle
 from corvo.queries.queue import ENDPOINTS, GetQueue, QueueDetail, queue_detail
-from corvo.sharding import shard_of_queue
 from tests.support.builders import NOW, SECOND, ack, an_asking, enqueue, fetch, new_job
 from tests.support.machine import Machine
 

@@ -1,6 +1,6 @@
 """Queues as clients see them."""
 
-from corvo.lifecycle import STATE_NAMES
+from corvo.model.lifecycle import STATE_NAMES
 from corvo.queries.queues import QueueView
 
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
+from corvo.model.sharding import fnv32a
 from corvo.ops.operation import Answer
 from corvo.ops.schedules.view import GetSchedule, in_full, in_list
 from corvo.queries import schedules as module
 from corvo.queries.schedules import ListSchedules
-from corvo.sharding import fnv32a
 from tests.support.builders import NOW, an_asking
 from tests.support.machine import Machine
 from tests.support.schedules import create, some_terms, the_schedule

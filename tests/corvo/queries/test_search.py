@@ -5,9 +5,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.json_edge import decode_body
-from corvo.lifecycle import STATE_NAMES
+from corvo.model.errors import Refusal
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import STATE_NAMES
 from corvo.queries.search import LIMIT_MAX, SearchBody, StateName
 
 decoder = msgspec.json.Decoder(SearchBody)

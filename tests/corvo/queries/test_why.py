@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.errors import Refusal
-from corvo.job import Controls, Priority
-from corvo.lifecycle import STATE_NAMES, State, Verb
-from corvo.moments import to_rfc3339
+from corvo.model.errors import Refusal
+from corvo.model.job import Controls, Priority
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import STATE_NAMES, State, Verb
+from corvo.model.timestamps import to_rfc3339
 from corvo.queries import why as why_module
 from corvo.queries.why import REASONS, Demand, Why
-from corvo.state.effects import change
 from corvo.state.tables import Tables
+from corvo.state.transitions import change
 from corvo.wire import decode_result, reply_to
 from tests.docs.pages import ROOT
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fail, fetch, job_id, new_job

@@ -1,6 +1,6 @@
 """Workers as clients see them."""
 
-from corvo.job import Worker
+from corvo.model.job import Worker
 from corvo.queries.workers import WorkerView
 
 

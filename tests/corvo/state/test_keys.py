@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.job import Priority
-from corvo.limits import SHARDS_MAX
+from corvo.model.job import Priority
+from corvo.model.limits import SHARDS_MAX
 from corvo.state import keys
 from tests.support.builders import job_id
 from tests.support.strategies import job_ids, queue_names, u32, u64, worker_ids

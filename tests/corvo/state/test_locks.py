@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.bonds import Bonds, UniqueUntil
-from corvo.errors import Refusal
-from corvo.job import Job
-from corvo.limits import UNIQUE_PERIOD_MS_DEFAULT
+from corvo.model.errors import Refusal
+from corvo.model.job import Job
+from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.limits import UNIQUE_PERIOD_MS_DEFAULT
 from corvo.state import keys, locks
 from tests.support.builders import MS, NOW, SECOND, a_job, job_id
 from tests.support.machine import Machine

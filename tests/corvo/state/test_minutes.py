@@ -5,7 +5,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.job import Minute, decode_minute, new_queue
+from corvo.model.job import Minute, decode_minute, new_queue
 from corvo.ops.queues.delete_queue import DeleteQueue
 from corvo.ops.queues.pause_queue import PauseQueue
 from corvo.state import keys

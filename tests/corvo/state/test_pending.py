@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.job import Job, Priority, new_queue
-from corvo.lifecycle import State
+from corvo.model.job import Job, Priority, new_queue
+from corvo.model.lifecycle import State
 from corvo.state import keys, pending
 from corvo.state.kv import MemoryKV, Overlay
 from corvo.state.pending import PendingOrder, is_waiting

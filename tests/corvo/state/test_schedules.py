@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.errors import Refusal
-from corvo.moments import LATEST_NS
+from corvo.model.errors import Refusal
+from corvo.model.timestamps import LATEST_NS
 from corvo.state.schedules import Schedule, Schedules
 from tests.support.builders import NOW, SECOND
 from tests.support.schedules import schedule_id, some_terms

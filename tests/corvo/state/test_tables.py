@@ -2,14 +2,14 @@
 
 import pytest
 
-from corvo.bonds import Bonds, Chain, Step
-from corvo.errors import Corrupt, Refusal
-from corvo.job import JobError, Worker, decode_job, decode_queue
-from corvo.lifecycle import State
+from corvo.model.errors import Corrupt, Refusal
+from corvo.model.job import JobError, Worker, decode_job, decode_queue
+from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.lifecycle import State
 from corvo.state import keys, tables
-from corvo.state.effects import bear
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Applied, Tables, decode_applied
+from corvo.state.transitions import bear
 from tests.support.builders import NOW, SECOND, a_job, ack, cancel, enqueue, fail, fetch, job_id, reclaim
 from tests.support.machine import Machine, nothing_changes
 

@@ -14,7 +14,7 @@ import msgspec
 import zmq
 
 from corvo.engine import apply_entry
-from corvo.job import Worker
+from corvo.model.job import Worker
 from corvo.ops.operation import Operation
 from corvo.queries.feed import Batch, Piece, Pull, Scan
 from corvo.state import keys

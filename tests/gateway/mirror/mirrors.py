@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from corvo.job import Priority, encode
+from corvo.model.job import Priority, encode
 from corvo.state import keys
 from corvo.state.schedules import CatchUp, Schedule, Terms
 from gateway.mirror import columns, rows
 from gateway.mirror.course import Pace
 from gateway.mirror.follow import Follower
-from gateway.mirror.minutes import MINUTE_COLUMNS
 from gateway.mirror.rows import to_rows
 from gateway.mirror.turns import Cursor, Turn
+from gateway.readdb.minutes import MINUTE_COLUMNS
 from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 from tests.support.read_dbs import BOOT, Place
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.job import JobError, encode
+from corvo.model.job import JobError, encode
+from corvo.model.job_extras import Bonds
 from corvo.state import keys
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch

@@ -3,10 +3,10 @@ import time
 
 import pytest
 
-from corvo.batches import Batch
-from corvo.bonds import Bonds
-from corvo.job import Worker, encode
-from corvo.moments import parse_rfc3339
+from corvo.model.job import Worker, encode
+from corvo.model.job_extras import Bonds
+from corvo.model.timestamps import parse_rfc3339
+from corvo.rules.batches import Batch
 from corvo.state import keys
 from tests.support.builders import NOW, SECOND, a_job, enqueue, job_id
 

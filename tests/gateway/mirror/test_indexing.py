@@ -5,13 +5,14 @@ import time
 
 import pytest
 
-from corvo.job import JobError, new_queue
-from corvo.lifecycle import State
-from gateway.mirror import fulltext, indexing
+from corvo.model.job import JobError, new_queue
+from corvo.model.lifecycle import State
+from gateway.mirror import indexing
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
 from gateway.mirror.turns import Turn
-from tests.gateway.answers.conftest import Written
+from gateway.readdb import text_index
+from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, a_job, job_id
 from tests.support.read_dbs import FilePlace
 
@@ -45,7 +46,7 @@ def with_grams(written, *grams):
 def check_equal(written):
     """The index holds every job's text as it is now, and nothing else."""
     expected = {
-        (job, shard): (*fulltext.document(payload, tags, result, errors), tags)
+        (job, shard): (*text_index.document(payload, tags, result, errors), tags)
         for job, shard, payload, tags, result, errors in rows(
             written,
             "SELECT id, shard, payload, tags, result, (SELECT group_concat(error, char(10)) FROM job_errors e"
@@ -59,7 +60,7 @@ def check_equal(written):
     for table in ("jobs_grams", "jobs_fts"):
         rows(written, f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
     anew = sqlite3.connect(":memory:")
-    for statement in fulltext.VIRTUAL_TABLES:
+    for statement in text_index.VIRTUAL_TABLES:
         anew.execute(statement)
     for _, _, text, _, _, doc in stored:
         anew.execute("INSERT INTO jobs_grams (rowid, text) VALUES (?, ?)", (doc, text))
@@ -246,7 +247,7 @@ def test_the_same_job_on_two_shards_has_two_documents(written):
     ],
 )
 def test_a_document_holds_what_was_escaped_as_it_was_meant(payload, text):
-    document, is_partial = fulltext.document(payload, None, None, None)
+    document, is_partial = text_index.document(payload, None, None, None)
 
     assert document == f"{payload}\n\n{text}"
     assert not is_partial

@@ -3,7 +3,7 @@ import time
 import pytest
 import zmq
 
-from corvo.errors import Refusal, Refused
+from corvo.model.errors import Refusal, Refused
 from corvo.queries.feed import Batch, Pull
 from corvo.wire import decode_ask, decode_calls, encode_replies, reply_to
 from gateway.mirror.link import ShardLink

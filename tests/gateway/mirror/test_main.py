@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from corvo.node import write_settings
-from corvo.settings import Settings
+from corvo.runtime.process import write_settings
+from corvo.runtime.settings import Settings
 from tests.support.builders import enqueue
 from tests.support.read_dbs import FilePlace
 

@@ -8,19 +8,19 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from corvo.errors import Refusal
-from corvo.job import JobError, encode
-from corvo.read_db import PostgresAddress, parse_read_db
+from corvo.model.errors import Refusal
+from corvo.model.job import JobError, encode
+from corvo.runtime.read_db import PostgresAddress, parse_read_db
 from corvo.state import keys
-from gateway import postgres_line
-from gateway.answers import postgres as answers_postgres
-from gateway.answers.database import ReadDb
 from gateway.mirror import databases, postgres
 from gateway.mirror.home import Untrusted
 from gateway.mirror.postgres import PostgresHome
 from gateway.mirror.rows import to_rows
-from gateway.mirror.schema import jobs
 from gateway.mirror.turns import Turn
+from gateway.readdb import postgres_connection
+from gateway.readdb.schema import jobs
+from gateway.search import postgres as answers_postgres
+from gateway.search.database import ReadDb
 from tests.support.builders import NOW, a_job, enqueue, job_id
 from tests.support.postgres import NoPostgres, Server
 from tests.support.read_dbs import ServerPlace
@@ -239,7 +239,7 @@ def silence():
 
 
 def test_a_server_that_says_nothing_is_not_waited_for(silence, monkeypatch):
-    monkeypatch.setattr(postgres_line, "CONNECT_S", 2)  # libpq's least
+    monkeypatch.setattr(postgres_connection, "CONNECT_S", 2)  # libpq's least
     read_db = ReadDb(silence)
 
     with pytest.raises(Refusal) as refusal:

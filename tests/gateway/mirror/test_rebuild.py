@@ -3,12 +3,12 @@
 import threading
 import time
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.state import keys
-from gateway.answers.database import ReadDb
-from gateway.answers.lag import DELIVERY_MS
-from gateway.mirror import request
-from tests.gateway.answers.test_database import count, lag_of
+from gateway.readdb import rebuild_request
+from gateway.search.database import ReadDb
+from gateway.search.lag import DELIVERY_MS
+from tests.gateway.search.test_database import count, lag_of
 from tests.support.builders import enqueue, job_id
 
 from .mirrors import Mirror, caught_up, eventually, generation_of, work
@@ -16,7 +16,7 @@ from .mirrors import Mirror, caught_up, eventually, generation_of, work
 
 def ask_and_await(tmp_path, place, shards):
     before = generation_of(place)
-    request.leave(tmp_path)
+    rebuild_request.leave(tmp_path)
     eventually(lambda: generation_of(place) != before)
 
 
@@ -32,7 +32,7 @@ def test_a_rebuild_ends_in_equality(tmp_path, place, shards):
         caught_up(place, shards)
         work(shards[0], 200)
         caught_up(place, shards)
-    assert not (tmp_path / request.REQUEST).exists()
+    assert not (tmp_path / rebuild_request.REQUEST).exists()
     with Mirror(tmp_path, place, shards):
         work(shards[1], 300)
         caught_up(place, shards)
@@ -138,7 +138,7 @@ def test_a_rebuild_that_fails_costs_nothing_but_itself(tmp_path, place, shards, 
         abandon = home.abandon
         monkeypatch.setattr(home, "publish", lambda *_: (_ for _ in ()).throw(fault))
         monkeypatch.setattr(home, "abandon", lambda self, one: abandoned.append(abandon(self, one)))
-        request.leave(tmp_path)
+        rebuild_request.leave(tmp_path)
         eventually(lambda: abandoned)
         monkeypatch.undo()
 

@@ -1,11 +1,11 @@
 import json
 
-from corvo.batches import Batch
-from corvo.bonds import Bonds, Chain, Outcome, Step
-from corvo.fingerprint import fingerprint
-from corvo.job import Controls, JobError, Minute, Priority, Worker, encode, new_queue
-from corvo.lifecycle import State
-from corvo.moments import LATEST_NS, to_rfc3339
+from corvo.model.fingerprint import fingerprint
+from corvo.model.job import Controls, JobError, Minute, Priority, Worker, encode, new_queue
+from corvo.model.job_extras import Bonds, Chain, Outcome, Step
+from corvo.model.lifecycle import State
+from corvo.model.timestamps import LATEST_NS, to_rfc3339
+from corvo.rules.batches import Batch
 from corvo.state import keys
 from gateway.mirror import columns
 from gateway.mirror.rows import to_rows, to_stretch

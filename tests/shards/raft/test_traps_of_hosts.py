@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from raft_cluster import MS, Cluster, T
 
 from corvo.engine import apply_entry
-from corvo.errors import Corrupt
-from corvo.lifecycle import State
+from corvo.model.errors import Corrupt
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.operation import Operation
 from corvo.state import keys
@@ -25,11 +25,11 @@ from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables, decode_applied
 from corvo.wire import Entry as Payload
 from corvo.wire import encode, operations_of
-from shards import storage
-from shards.log_disk import LogDisk
 from shards.raft import EntryKind
 from shards.raft.messages import Heartbeat
-from shards.storage import Disk, DiskFailed
+from shards.storage import leveldb
+from shards.storage.leveldb import Disk, DiskFailed
+from shards.storage.raft_log import LogDisk
 from tests.shards.rig import IDENTITY, Rig, files_end_at, newest_log, records_of
 from tests.simulation.cluster import Cluster as Simulation
 from tests.simulation.door import Request
@@ -230,7 +230,7 @@ def test_trap_48_no_write_that_rotates_the_log_of_leveldb_leaves_a_hole(tmp_path
                 old.write_bytes(old.read_bytes()[: synced[old.name]])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage, "_WRITE_BUFFER_BYTES", 64 * 1024)
+        patch.setattr(leveldb, "_WRITE_BUFFER_BYTES", 64 * 1024)
         rig = Rig(tmp_path / "db", is_synced=True, after_write=after_write)
         work(rig, 60, payload_bytes=3_000)
         rig.kill()

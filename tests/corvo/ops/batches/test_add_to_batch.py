@@ -3,17 +3,17 @@
 import msgspec
 import pytest
 
-from corvo.batches import BatchSpec, find_batch
-from corvo.bonds import Step
-from corvo.errors import Refusal
-from corvo.json_edge import decode_body
-from corvo.limits import SMALL_JSON_BYTES_MAX
+from corvo.model.errors import Refusal
+from corvo.model.job_extras import Step
+from corvo.model.json_input import decode_body
+from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.ops.batches import add_to_batch as module
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding
 from corvo.ops.batches.arrivals import GetArrivals
 from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.jobs.terms import StepBody
 from corvo.ops.operation import Answer, Plan
+from corvo.rules.batches import BatchSpec, find_batch
 from tests.support.batches import DONE, ON_EACH_SHARD, SHARDS, add, batch_id, member, member_id, shard_of, the_batch
 from tests.support.builders import NOW, an_asking, job_id
 from tests.support.machine import nothing_changes

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.batches import seal_batch as module
 from corvo.ops.batches.seal_batch import SealBatch
 from tests.support.batches import ON_EACH_SHARD, SHARDS, a_batch, batch_id, end, the_batch

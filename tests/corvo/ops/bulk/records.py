@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from corvo.bulk import Action, Bulk, Failure, Order, Tally
 from corvo.ops.bulk.advance_bulk import AdvanceBulk
 from corvo.ops.bulk.begin_bulk import BeginBulk
 from corvo.ops.bulk.claim_bulk import ClaimBulk
 from corvo.queries.bulk import GetBulk, ListBulks
+from corvo.rules.bulk import Action, Bulk, Failure, Order, Tally
 from tests.support.machine import Machine
 
 LEASE_MS = 30_000

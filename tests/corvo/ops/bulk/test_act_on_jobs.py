@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.bulk import Action, Order, find_memo
-from corvo.job import Priority
-from corvo.lifecycle import RULES, STATE_NAMES, State, Verb
-from corvo.limits import CLAIMED_BYTES_MAX
+from corvo.model.job import Priority
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import RULES, STATE_NAMES, State, Verb
+from corvo.model.limits import CLAIMED_BYTES_MAX
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.bulk.act_on_jobs import ActOnJobs, single
 from corvo.ops.jobs.change_priority import WAITING
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
-from corvo.sharding import shard_of_queue
+from corvo.rules.bulk import Action, Order, find_memo
 from tests.support.builders import NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, ring
 from tests.support.machine import Machine, nothing_changes
 from tests.support.roads import a_machine_with

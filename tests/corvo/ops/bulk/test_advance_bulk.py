@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.bulk import Status, find_ids
-from corvo.limits import BULK_ERRORS_KEPT, BULKS_ENDED_KEPT, RETENTION_MS_DEFAULT
+from corvo.model.limits import BULK_ERRORS_KEPT, BULKS_ENDED_KEPT, RETENTION_MS_DEFAULT
+from corvo.rules.bulk import Status, find_ids
 from tests.corvo.ops.bulk.records import (
     a_running_bulk,
     a_tally,

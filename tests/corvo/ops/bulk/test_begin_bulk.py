@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.bulk import Action, Order, Status
-from corvo.errors import Refusal
-from corvo.job import Priority
-from corvo.lifecycle import State
-from corvo.limits import BULKS_OPEN_MAX, CANCEL_GRACE_MS_DEFAULT
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.lifecycle import State
+from corvo.model.limits import BULKS_OPEN_MAX, CANCEL_GRACE_MS_DEFAULT
 from corvo.ops.bulk.begin_bulk import BulkBody, check_matching, order_of
 from corvo.queries.bulk import GetBulkJobs
+from corvo.rules.bulk import Action, Order, Status
 from tests.corvo.ops.bulk.records import begin, bulk_id, claim, listed, look
 from tests.support.builders import NOW, an_asking, job_id
 from tests.support.machine import Machine, nothing_changes

@@ -2,9 +2,9 @@
 
 import pytest
 
-from corvo.bulk import Status
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.bulk.cancel_bulk import ENDPOINTS, CancelBulk
+from corvo.rules.bulk import Status
 from tests.corvo.ops.bulk.records import a_running_bulk, a_tally, advance, an_ended_bulk, begin, bulk_id, claim, look
 from tests.support.builders import an_asking
 from tests.support.machine import Machine, nothing_changes

@@ -1,6 +1,6 @@
 """ClaimBulk: exactly one gateway works on an operation, and another one when it has fallen silent."""
 
-from corvo.bulk import Status
+from corvo.rules.bulk import Status
 from tests.corvo.ops.bulk.records import LEASE_MS, a_tally, advance, begin, bulk_id, claim, look
 from tests.support.builders import NOW, SECOND
 from tests.support.machine import Machine, nothing_changes

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from corvo.bulk import Action, Bulk, Failure, Order, Status, Tally
-from corvo.job import Priority
+from corvo.model.job import Priority
 from corvo.ops.bulk.view import FailureView, bulk_view
 from corvo.queries.bulk import progress_of
+from corvo.rules.bulk import Action, Bulk, Failure, Order, Status, Tally
 from tests.support.builders import NOW, SECOND
 
 RUNNING = Bulk(

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal, Refused
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
+from corvo.model.errors import Refusal, Refused
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
 from corvo.ops.jobs import ack as module
 from corvo.ops.jobs.ack import AckBatchBody, AckBatchItem, AckBody
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fail, fetch, job_id, reclaim

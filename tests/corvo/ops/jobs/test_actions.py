@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from corvo.errors import Refusal
-from corvo.lifecycle import RULES, STATE_NAMES, State, Verb
+from corvo.model.errors import Refusal
+from corvo.model.lifecycle import RULES, STATE_NAMES, State, Verb
 from corvo.ops.jobs import approve, change_priority, hold, move, reject, requeue, retry
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.change_priority import PriorityBody

@@ -1,7 +1,7 @@
 """Approve: a held job goes to the back of its queue."""
 
-from corvo.bonds import Bonds
-from corvo.lifecycle import State
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.hold import Hold
 from tests.support.builders import enqueue, fetch, job_id

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.events import Happening
-from corvo.lifecycle import State
-from corvo.limits import CANCEL_GRACE_MS_DEFAULT
+from corvo.model.errors import Refusal
+from corvo.model.events import Happening
+from corvo.model.lifecycle import State
+from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT
 from corvo.ops.jobs import cancel as module
 from corvo.ops.jobs.cancel import CancelBody
 from corvo.ops.jobs.heartbeat import Pulse

@@ -2,9 +2,9 @@
 
 import pytest
 
-from corvo.events import Happening
-from corvo.job import Priority
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.events import Happening
+from corvo.model.job import Priority
+from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.change_priority import WAITING, ChangePriority
 from tests.support.builders import enqueue, fetch, job_id
 from tests.support.happenings import events_of

@@ -2,10 +2,10 @@
 
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.errors import Refusal
-from corvo.events import Happening
-from corvo.lifecycle import STATE_NAMES, State
+from corvo.model.errors import Refusal
+from corvo.model.events import Happening
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.delete import ENDPOINTS, Delete
 from corvo.ops.jobs.heartbeat import Pulse

@@ -3,22 +3,22 @@
 import msgspec
 import pytest
 
-from corvo.batches import BatchSpec
-from corvo.birth import Existing
-from corvo.bonds import Bonds, Step
-from corvo.errors import Refusal
-from corvo.job import Priority
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
-from corvo.limits import DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
-from corvo.moments import to_rfc3339
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.job_extras import Bonds, Step
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
+from corvo.model.limits import DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
+from corvo.model.retry import Backoff
+from corvo.model.sharding import shard_of_queue
+from corvo.model.timestamps import to_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody
 from corvo.ops.jobs import enqueue as module
 from corvo.ops.jobs.enqueue import Enqueue, EnqueueBatchBody, EnqueueBody
 from corvo.ops.jobs.known import FindUnknown
 from corvo.ops.operation import Answer, Plan
-from corvo.retry import Backoff
-from corvo.sharding import shard_of_queue
+from corvo.rules.batches import BatchSpec
+from corvo.rules.job_creation import Existing
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fetch, job_id, new_job
 from tests.support.machine import Machine, nothing_changes
 

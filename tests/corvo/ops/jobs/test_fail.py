@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.errors import Refusal, Refused
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
-from corvo.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, ERRORS_KEPT_PER_JOB
+from corvo.model.errors import Refusal, Refused
+from corvo.model.job_extras import Bonds
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
+from corvo.model.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, ERRORS_KEPT_PER_JOB
+from corvo.model.retry import Backoff
 from corvo.ops.jobs import fail as module
 from corvo.ops.jobs.fail import FailBatchBody, FailBatchItem, FailBody, Failure
-from corvo.retry import Backoff
 from tests.support.builders import (
     MS,
     NOW,

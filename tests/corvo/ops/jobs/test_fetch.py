@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.job import Priority
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
-from corvo.limits import POLL_MS_MAX, WORKER_FORGOTTEN_NS
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
+from corvo.model.limits import POLL_MS_MAX, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import (
     WORKER_ALARM,
     WORKER_SEEN_EVERY_NS,

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.errors import Refusal, Refused
-from corvo.events import Happening
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
-from corvo.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
+from corvo.model.errors import Refusal, Refused
+from corvo.model.events import Happening
+from corvo.model.job_extras import Bonds
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
+from corvo.model.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
 from corvo.ops.jobs import heartbeat as module
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.delete import Delete

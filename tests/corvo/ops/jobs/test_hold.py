@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
+from corvo.model.errors import Refusal
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.ops.jobs.hold import Hold, HoldBody
 from tests.support.builders import NOW, SECOND, ack, fail, fetch, heartbeat, job_id, promote, reclaim

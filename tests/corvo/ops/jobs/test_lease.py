@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.lease import holds, lost
 from tests.support.builders import a_job, job_id
 from tests.support.machine import Machine

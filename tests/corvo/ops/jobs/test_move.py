@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from corvo.batches import BatchSpec, find_batch
-from corvo.bonds import Bonds, Outcome
-from corvo.errors import Refusal
-from corvo.events import Happening
-from corvo.job import Priority
-from corvo.lifecycle import SETTLED, STATE_NAMES, State
-from corvo.limits import RETENTION_MS_DEFAULT
+from corvo.model.errors import Refusal
+from corvo.model.events import Happening
+from corvo.model.job import Priority
+from corvo.model.job_extras import Bonds, Outcome
+from corvo.model.lifecycle import SETTLED, STATE_NAMES, State
+from corvo.model.limits import RETENTION_MS_DEFAULT
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.jobs.heartbeat import Pulse
@@ -18,7 +18,7 @@ from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.operation import Operation
 from corvo.queries.job import GetJob
-from corvo.sharding import shard_of_queue
+from corvo.rules.batches import BatchSpec, find_batch
 from corvo.state import keys
 from tests.support.builders import (
     MS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.reject import Reject
 from tests.support.builders import NOW, SECOND, job_id

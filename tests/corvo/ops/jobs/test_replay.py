@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
-from corvo.job import Priority
-from corvo.json_edge import decode_body
-from corvo.lifecycle import State
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.json_input import decode_body
+from corvo.model.lifecycle import State
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.replay import ENDPOINTS, ReplayBody
 from corvo.queries.job import GetJob, JobRecord
-from corvo.sharding import shard_of_queue
 from tests.support.builders import a_job, an_asking, job_id
 
 PLAN = ENDPOINTS[0].plan

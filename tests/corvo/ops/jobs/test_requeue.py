@@ -1,6 +1,6 @@
 """Requeue: a dead job gets one more attempt."""
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.requeue import Requeue
 from tests.support.builders import fail, fetch, job_id
 from tests.support.roads import a_machine_with

@@ -1,8 +1,8 @@
 """Retry: a job that has ended runs again, with all its attempts before it."""
 
-from corvo.bonds import Bonds
-from corvo.lifecycle import State
-from corvo.moments import LATEST_NS
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import State
+from corvo.model.timestamps import LATEST_NS
 from corvo.ops.jobs.retry import Retry
 from tests.support.builders import NOW, SECOND, ack, enqueue, fail, fetch, job_id, promote, ring
 from tests.support.machine import Machine, nothing_changes

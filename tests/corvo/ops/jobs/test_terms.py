@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.bonds import Bonds, Chain, IfLost, Step, UniqueUntil
-from corvo.errors import Refusal
-from corvo.json_edge import decode_body
-from corvo.limits import CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
+from corvo.model.errors import Refusal
+from corvo.model.job_extras import Bonds, Chain, IfLost, Step, UniqueUntil
+from corvo.model.json_input import decode_body
+from corvo.model.limits import CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
 from corvo.ops.jobs.terms import StepBody, Terms, bonds_of, duration_ms, step_of
 from tests.support.builders import an_asking, job_id
 

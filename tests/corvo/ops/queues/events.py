@@ -1,8 +1,8 @@
 """What a machine has told of its queues."""
 
-from corvo.events import Event
+from corvo.model.events import Event
 from corvo.state import keys
-from corvo.state.journal import decode_page
+from corvo.state.event_log import decode_page
 from tests.support.machine import Machine
 
 

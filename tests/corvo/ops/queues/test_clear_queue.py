@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from corvo.bonds import Bonds, Chain, IfLost, Step
-from corvo.events import Event, Happening
-from corvo.job import Priority
-from corvo.lifecycle import State
+from corvo.model.events import Event, Happening
+from corvo.model.job import Priority
+from corvo.model.job_extras import Bonds, Chain, IfLost, Step
+from corvo.model.lifecycle import State
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.operation import Answer, Plan
 from corvo.ops.queues import clear_queue
 from corvo.ops.queues.clear_queue import ENDPOINTS, ClearQueue, QueueCleared, Slice
-from corvo.sharding import shard_of_queue
 from tests.corvo.ops.queues.events import told
 from tests.support.builders import (
     NOW,

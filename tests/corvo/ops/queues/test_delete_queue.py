@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from corvo.bonds import Bonds
-from corvo.errors import Refusal
-from corvo.events import Event, Happening
-from corvo.lifecycle import State
+from corvo.model.errors import Refusal
+from corvo.model.events import Event, Happening
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import State
 from corvo.ops.operation import Answer, Plan
 from corvo.ops.queues import delete_queue
 from corvo.ops.queues.control import QueueChanged

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from corvo.events import Event, Happening
+from corvo.model.events import Event, Happening
 from corvo.ops.queues.drain_queue import ENDPOINTS, DrainQueue
 from tests.corvo.ops.queues.events import told
 from tests.support.builders import ack, an_asking, enqueue, fetch

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from corvo.events import Event, Happening
-from corvo.job import Controls
-from corvo.lifecycle import State
+from corvo.model.events import Event, Happening
+from corvo.model.job import Controls
+from corvo.model.lifecycle import State
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import ENDPOINTS, PauseQueue
 from tests.corvo.ops.queues.events import told

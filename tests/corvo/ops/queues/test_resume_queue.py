@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from corvo.events import Happening
-from corvo.job import Controls
+from corvo.model.events import Happening
+from corvo.model.job import Controls
 from corvo.ops.operation import Operation
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corvo.events import Event, Happening
-from corvo.lifecycle import State
+from corvo.model.events import Event, Happening
+from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.operation import Operation
 from corvo.ops.queues.set_concurrency import ENDPOINTS, ConcurrencyBody, SetConcurrency

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.events import Event, Happening
+from corvo.model.events import Event, Happening
 from corvo.ops.queues.set_throttle import ENDPOINTS, SetThrottle, ThrottleBody
 from corvo.ops.upkeep.ring import Ring
 from corvo.state import keys

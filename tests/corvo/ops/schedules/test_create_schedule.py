@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo import limits
-from corvo.errors import Refusal
-from corvo.job import Priority
+from corvo.model import limits
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
+from corvo.model.sharding import fnv32a
 from corvo.ops.schedules import create_schedule as module
 from corvo.ops.schedules.create_schedule import CreateSchedule, CreateScheduleBody
-from corvo.sharding import fnv32a
 from corvo.state.schedules import CatchUp
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine, nothing_changes

@@ -2,10 +2,10 @@
 
 import pytest
 
-from corvo import schedules
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.schedules.fire_schedules import FireSchedules
-from corvo.schedules import Firing
+from corvo.rules import schedules
+from corvo.rules.schedules import Firing
 from corvo.state.schedules import CatchUp
 from tests.support.builders import NOW, SECOND, ack, fetch
 from tests.support.machine import Machine, nothing_changes

@@ -2,10 +2,10 @@
 
 import pytest
 
-from corvo import schedules
 from corvo.ops.schedules import pause_schedule as module
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.schedules.pause_schedule import PauseSchedule
+from corvo.rules import schedules
 from corvo.state.schedules import CatchUp
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine, nothing_changes

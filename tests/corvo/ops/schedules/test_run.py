@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.birth import Existing
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.operation import Answer, Plan
 from corvo.ops.schedules import run as module
 from corvo.ops.schedules.view import GetSchedule
-from corvo.sharding import shard_of_queue
+from corvo.rules.job_creation import Existing
 from tests.support.builders import NOW, an_asking, job_id
 from tests.support.machine import Machine
 from tests.support.schedules import create, the_schedule

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo import schedules
-from corvo.errors import Refusal
-from corvo.job import Priority
+from corvo.model.errors import Refusal
+from corvo.model.job import Priority
 from corvo.ops.schedules import update_schedule as module
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule, UpdateScheduleBody
+from corvo.rules import schedules
 from corvo.state.schedules import CatchUp, Terms
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine, nothing_changes

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from corvo.errors import Refusal
+from corvo.model.errors import Refusal
 from corvo.ops.operation import Answer
 from corvo.ops.schedules.pause_schedule import PauseSchedule
 from corvo.ops.schedules.view import GetSchedule, in_full, in_list, plan_one

@@ -1,6 +1,6 @@
 """Confirm: the outbox forgets what another shard has done, once, and nothing else."""
 
-from corvo.bonds import Bonds, Chain, Step
+from corvo.model.job_extras import Bonds, Chain, Step
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.state import keys
 from tests.support.builders import cancel, enqueue, job_id, new_job

@@ -3,15 +3,15 @@
 import pytest
 
 from corvo import wire
-from corvo.birth import NewJob
-from corvo.bonds import Bonds, Chain, Outcome, Step
-from corvo.errands.make_job import MakeJob
-from corvo.errands.member_ended import MemberEnded
-from corvo.errands.register import ERRANDS
-from corvo.errands.watch import Ended, Watch
-from corvo.lifecycle import State
-from corvo.limits import SHARDS_MAX
+from corvo.model.job_extras import Bonds, Chain, Outcome, Step
+from corvo.model.lifecycle import State
+from corvo.model.limits import SHARDS_MAX
 from corvo.ops.upkeep.deliver import Deliver
+from corvo.rules.errands.make_job import MakeJob
+from corvo.rules.errands.member_ended import MemberEnded
+from corvo.rules.errands.register import ERRANDS
+from corvo.rules.errands.watch import Ended, Watch
+from corvo.rules.job_creation import NewJob
 from tests.support.builders import job_id
 from tests.support.machine import Machine, nothing_changes
 

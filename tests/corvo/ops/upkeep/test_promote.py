@@ -2,9 +2,9 @@
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
 from corvo.ops.upkeep import promote as module
-from corvo.retry import Backoff
 from tests.support.builders import NOW, SECOND, cancel, enqueue, fail, fetch, job_id, new_job, promote
 from tests.support.machine import Machine, nothing_changes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.lifecycle import State
+from corvo.model.lifecycle import State
 from corvo.ops.upkeep import reclaim as module
 from tests.support.builders import MS, NOW, SECOND, ack, enqueue, fetch, heartbeat, job_id, reclaim
 from tests.support.machine import Machine, nothing_changes

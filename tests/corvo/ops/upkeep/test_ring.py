@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.bonds import Bonds, UniqueUntil
-from corvo.events import Event, Happening
-from corvo.job import Controls
-from corvo.lifecycle import State, Verb
-from corvo.limits import RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
+from corvo.model.events import Event, Happening
+from corvo.model.job import Controls
+from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.lifecycle import State, Verb
+from corvo.model.limits import RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.upkeep import ring
 from corvo.ops.upkeep.ring import ALARMS_AT_ONCE, GRACE_ALARM, HANDLERS, Ring
 from corvo.state import keys
-from corvo.state.effects import change
+from corvo.state.transitions import change
 from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, new_job
 from tests.support.machine import Machine, nothing_changes
 from tests.tidy.house import ROOT

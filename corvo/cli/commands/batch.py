@@ -1,0 +1,86 @@
+"""`corvo batch`: open a batch, close it for further jobs, and see how far it is."""
+
+from typing import Annotated
+
+import typer
+
+from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.client import DEFAULT_SERVER
+
+app = Commands(
+    help="Count jobs together, and let a job follow when all of them have ended.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # as in main.py
+)
+
+BatchName = Annotated[str, typer.Argument(metavar="ID", help="id of the batch")]
+
+
+@app.command()
+def create(
+    on_complete: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="gets a job when all jobs of the batch have ended")
+    ] = None,
+    on_success: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="gets one then, if all of them are completed")
+    ] = None,
+    on_failure: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="gets one then, if one of them at least is not")
+    ] = None,
+    payload: Annotated[str, typer.Option(metavar="JSON", help="payload of these jobs; the counts are added")] = "{}",
+    description: Annotated[str, typer.Option(metavar="TEXT", help="what it is for")] = "",
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Open a batch and print its id. Jobs are added to it by `batch_id` until it is sealed.
+
+    \b
+    Examples:
+      corvo batch create --on-complete albums.done --payload '{"album": 42}'
+      corvo batch create --on-success reports.send --on-failure alarms --description "nightly reports"
+    """
+    from corvo.cli.commands import bodies  # lazy: rich, and the operations with msgspec
+    from corvo.cli.screen import show_batch  # lazy: rich, and the operations with msgspec
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    try:
+        body = bodies.batch_body(on_complete, on_success, on_failure, payload, description)
+    except bodies.BadArgument as error:
+        stop(MISUSED, str(error))
+    with asking(server) as client:
+        made = client.create_batch(body)
+    answer(made, output == "json", lambda: show_batch.made(made))
+
+
+@app.command()
+def seal(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Take no more jobs into a batch: when all that are in it have ended, its callbacks are made.
+
+    \b
+    Examples:
+      corvo batch seal s01_batch_18a1f0c2d3e4f5a60a1b2c3d4e
+      corvo batch seal s01_batch_18a1f0c2d3e4f5a60a1b2c3d4e --output json
+    """
+    from corvo.cli.screen import show_batch  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        sealed = client.seal_batch(batch)
+    answer(sealed, output == "json", lambda: show_batch.sealed(batch, sealed))
+
+
+@app.command()
+def show(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Show a batch: its state, how many of its jobs have ended and how, and its callbacks.
+
+    \b
+    Examples:
+      corvo batch show s01_batch_18a1f0c2d3e4f5a60a1b2c3d4e
+      corvo batch show s01_batch_18a1f0c2d3e4f5a60a1b2c3d4e --output json | jq .pending
+    """
+    from corvo.cli.screen import show_batch  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        view = client.get_batch(batch)
+    answer(view, output == "json", lambda: show_batch.batch(view))

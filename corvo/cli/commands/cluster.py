@@ -1,0 +1,104 @@
+"""`corvo cluster`: which nodes hold which shards, who leads, and how to change both."""
+
+from typing import Annotated
+
+import typer
+
+from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, asking
+from corvo.client import DEFAULT_SERVER
+
+CHANGE_S = 30.0  # a change is answered when every shard's group has agreed on it
+
+app = Commands(
+    help="Look at the nodes of a cluster and change which belong to it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # as in main.py
+)
+
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="name of the node, its --node-id")]
+
+
+@app.command()
+def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Show every shard with its leader, its members and how far each replica is.
+
+    LAG is the number of entries that the leader has committed and the replica has not applied. HEARD is the time since
+    the leader heard from the replica.
+
+    \b
+    Examples:
+      corvo cluster status
+      corvo cluster status --output json | jq '.groups[].replicas[] | select(.lag > 100)'
+    """
+    from corvo.cli.screen import show_cluster  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        view = client.cluster_status()
+    answer(view, output == "json", lambda: show_cluster.status(view))
+
+
+@app.command()
+def add(
+    node: NodeName,
+    address: Annotated[str, typer.Argument(help="host:port at which other nodes reach it, its --raft-advertise")],
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Add a node to every shard: it receives the log, and votes once it has caught up.
+
+    A node that was started with --join asks for this by itself.
+
+    \b
+    Examples:
+      corvo cluster add node-4 db-4:9400
+      corvo cluster add node-4 db-4:9400 --server http://db-1:8080 --output json
+    """
+    from corvo.cli.screen import show_cluster  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+    from corvo.queries.members import JoinBody  # lazy: the operations with msgspec
+
+    with asking(server, timeout_s=CHANGE_S) as client:
+        view = client.cluster_join(JoinBody(node_id=node, address=address))
+    answer(view, output == "json", lambda: show_cluster.members(view))
+
+
+@app.command()
+def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Remove a node from every shard. Stop it afterwards: its data is of no use any more.
+
+    \b
+    Examples:
+      corvo cluster remove node-4
+      corvo cluster remove node-4 --server http://db-1:8080 --output json
+    """
+    from corvo.cli.screen import show_cluster  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+    from corvo.queries.members import RemoveBody  # lazy: the operations with msgspec
+
+    with asking(server, timeout_s=CHANGE_S) as client:
+        view = client.cluster_remove(RemoveBody(node_id=node))
+    answer(view, output == "json", lambda: show_cluster.members(view))
+
+
+@app.command()
+def transfer(
+    node: NodeName,
+    shard: Annotated[int | None, typer.Option(metavar="I", min=0, help="only this shard; all when not given")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Hand the leadership of one shard, or of all, to a node.
+
+    \b
+    Examples:
+      corvo cluster transfer node-2
+      corvo cluster transfer node-2 --shard 3
+    """
+    from corvo.cli.screen import show_cluster  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+    from corvo.queries.members import TransferBody  # lazy: the operations with msgspec
+
+    with asking(server, timeout_s=CHANGE_S) as client:
+        view = client.cluster_transfer(TransferBody(node_id=node, shard=shard))
+    answer(view, output == "json", lambda: show_cluster.members(view))

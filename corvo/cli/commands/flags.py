@@ -1,0 +1,64 @@
+"""The settings as flags of a command, and the one place where flags, environment and file come together.
+
+Flags are derived from `corvo.runtime.settings`, so a new setting is a new flag without a line here. They are text until
+`load` checks them: it finds every fault at once, where the parser of the command line would stop at the first.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from corvo.runtime.settings import ENV_PREFIX, BadSettings, Origins, Settings, describe, load, names
+
+CONFIG_VARIABLE = ENV_PREFIX + "CONFIG"
+
+Flags = dict[str, str | None]
+
+
+def with_settings(command: Callable[[Flags, str | None], None]) -> Callable[..., None]:
+    """A command that takes every setting as a flag, and `--config`."""
+
+    def run(config: str | None, **flags: str | None) -> None:
+        command(flags, config)
+
+    parameters = [
+        _parameter("config", typer.Option("--config", metavar="FILE", help=f"settings as TOML [{CONFIG_VARIABLE}]"))
+    ]
+    parameters += [_parameter(name, _option(name)) for name in names()]
+    run.__name__ = command.__name__
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def load_settings(flags: Flags, config: str | None, environ: Mapping[str, str]) -> tuple[Settings, Origins]:
+    """`BadSettings` with every fault, a file that cannot be read among them."""
+    path = config or environ.get(CONFIG_VARIABLE)
+    if not path:
+        return load(flags, environ)
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadSettings([f"the settings file {path} cannot be read: {reason}"]) from None
+    return load(flags, environ, text, path)
+
+
+def flag_of(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _option(name: str) -> Any:
+    default = Settings.__struct_defaults__[names().index(name)]
+    origin = f"{ENV_PREFIX}{name.upper()}; default {default if default != '' else 'none'}"
+    return typer.Option(flag_of(name), metavar="VALUE", help=f"{describe(name)} [{origin}]")
+
+
+def _parameter(name: str, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
+    )

@@ -1,0 +1,230 @@
+"""`corvo schedules`: cron schedules, made, looked at, stopped."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.client import DEFAULT_SERVER
+
+if TYPE_CHECKING:
+    from corvo.client.http import Client
+    from corvo.ops.schedules.view import ScheduleView
+
+app = Commands(
+    help="Make cron schedules, look at them, stop them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # as in main.py
+)
+
+# The choices of the core, written again for the same reason as in main.py; a test compares.
+PriorityName = Literal["critical", "high", "normal"]
+CatchUpName = Literal["skip", "last", "all"]
+
+ScheduleName = Annotated[str, typer.Argument(metavar="SCHEDULE", help="name or id of the schedule")]
+
+
+def _answer(server: str, output: str, ask: "Callable[[Client], ScheduleView]") -> None:
+    """Ask for one schedule, as it is by then, and show it."""
+    from corvo.cli.screen import show_schedules  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        view = ask(client)
+    answer(view, output == "json", lambda: show_schedules.schedule(view))
+
+
+@app.command("list")
+def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """List all schedules by name, each with its next and its last slot.
+
+    \b
+    Examples:
+      corvo schedules list
+      corvo schedules list --output json | jq '.[] | select(.paused) | .name'
+    """
+    from corvo.cli.screen import show_schedules  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        views = client.schedules()
+    answer(views, output == "json", lambda: show_schedules.schedules(views))
+
+
+@app.command()
+def show(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Show a schedule with its next five slots.
+
+    \b
+    Examples:
+      corvo schedules show nightly
+      corvo schedules show nightly --output json | jq -r '.next_slots[]'
+    """
+    _answer(server, output, lambda client: client.get_schedule(schedule))
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="a name that no other schedule has")],
+    cron: Annotated[str, typer.Argument(help="when: five fields, six with the seconds last, @daily, '@every 90s' …")],
+    queue: Annotated[str, typer.Argument(help="queue of the jobs")],
+    payload: Annotated[str, typer.Argument(help="payload of the jobs: JSON; - reads it from standard input")] = "{}",
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="time zone of the expression")] = "UTC",
+    priority: Annotated[PriorityName, typer.Option(help="priority of the jobs")] = "normal",
+    max_retries: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="attempts in all; the server's default when not given")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="tag of the jobs; may be given several times")
+    ] = None,
+    unique_key: Annotated[
+        str, typer.Option(metavar="KEY", help="make no job while one with this key waits or runs")
+    ] = "",
+    catch_up: Annotated[CatchUpName, typer.Option(help="which slots fire that were missed")] = "last",
+    catch_up_max: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most so many")
+    ] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Make a schedule. One that exists is left alone if it is the same, and refused if not.
+
+    \b
+    Examples:
+      corvo schedules create nightly '30 3 * * *' reports '{"kind": "daily"}' --timezone Europe/Berlin
+      corvo schedules create ping '@every 10s' health --catch-up skip
+      corvo schedules create bills '0 6 L * *' billing --catch-up all --catch-up-max 12 --tag team=finance
+    """
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+
+    try:
+        body = bodies.schedule_body(
+            name,
+            queue,
+            cron,
+            sys.stdin.read() if payload == "-" else payload,
+            timezone=timezone,
+            priority=priority,
+            max_retries=max_retries,
+            tags=tag or [],
+            unique_key=unique_key,
+            catch_up=catch_up,
+            catch_up_max=catch_up_max,
+        )
+    except bodies.BadArgument as error:
+        stop(MISUSED, str(error))
+    _answer(server, output, lambda client: client.create_schedule(body))
+
+
+@app.command()
+def update(
+    schedule: ScheduleName,
+    cron: Annotated[str | None, typer.Option(metavar="CRON", help="when; counts from now on")] = None,
+    timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="time zone of the expression")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="queue of the jobs")] = None,
+    payload: Annotated[
+        str | None, typer.Option(metavar="JSON", help="payload of the jobs; - reads it from standard input")
+    ] = None,
+    priority: Annotated[PriorityName | None, typer.Option(help="priority of the jobs")] = None,
+    max_retries: Annotated[int | None, typer.Option(metavar="N", min=0, help="attempts in all")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="instead of all tags; may be given several times")
+    ] = None,
+    unique_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="make no job while one with this key waits or runs; '': none")
+    ] = None,
+    unique_period: Annotated[
+        int | None, typer.Option(metavar="SECONDS", min=0, help="a job holds the key for so long at most")
+    ] = None,
+    catch_up: Annotated[CatchUpName | None, typer.Option(help="which slots fire that were missed")] = None,
+    catch_up_max: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most so many")
+    ] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Change a schedule. What is not given stays as it is.
+
+    \b
+    Examples:
+      corvo schedules update nightly --cron '0 4 * * *'
+      corvo schedules update nightly --payload '{"kind": "weekly"}' --unique-key nightly --unique-period 86400
+    """
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+
+    try:
+        body = bodies.new_terms(
+            sys.stdin.read() if payload == "-" else payload,
+            tag or [],
+            cron=cron,
+            timezone=timezone,
+            queue=queue,
+            priority=priority,
+            max_retries=max_retries,
+            unique_key=unique_key,
+            unique_period=unique_period,
+            catch_up=catch_up,
+            catch_up_max=catch_up_max,
+        )
+    except bodies.BadArgument as error:
+        stop(MISUSED, str(error))
+    _answer(server, output, lambda client: client.update_schedule(schedule, body))
+
+
+@app.command()
+def pause(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Let no slot fire until the schedule is resumed. What is missed meanwhile stays missed.
+
+    \b
+    Examples:
+      corvo schedules pause nightly
+      corvo schedules pause nightly --output json
+    """
+    _answer(server, output, lambda client: client.pause_schedule(schedule))
+
+
+@app.command()
+def resume(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Let the slots of a paused schedule fire again, from now on.
+
+    \b
+    Examples:
+      corvo schedules resume nightly
+      corvo schedules resume nightly --output json
+    """
+    _answer(server, output, lambda client: client.resume_schedule(schedule))
+
+
+@app.command()
+def run(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Make the schedule's job now, beside its slots; also of one that is paused.
+
+    \b
+    Examples:
+      corvo schedules run nightly
+      corvo inspect "$(corvo schedules run nightly --output json | jq -r .job_id)"
+    """
+    from corvo.cli.screen import show as screen  # lazy: rich
+
+    with asking(server) as client:
+        made = client.run_schedule(schedule)
+    screen.answer(made, output == "json", lambda: screen.enqueued(made))
+
+
+@app.command()
+def delete(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """Delete a schedule. Jobs that it has made stay.
+
+    \b
+    Examples:
+      corvo schedules delete nightly
+      corvo schedules delete nightly --output json
+    """
+    from corvo.cli.screen import show_schedules  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+
+    with asking(server) as client:
+        deleted = client.delete_schedule(schedule)
+    answer(deleted, output == "json", lambda: show_schedules.deleted(deleted))

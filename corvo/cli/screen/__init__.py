@@ -1,0 +1,1 @@
+"""Output for people: tables, the live view, keys."""

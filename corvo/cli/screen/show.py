@@ -1,0 +1,298 @@
+"""Answers on the screen: tables for people, JSON for programs.
+
+JSON at the edge only: what comes in is the typed answer, and what goes out is its encoding. Text that others wrote
+(errors, host names, payloads) is made harmless first: an escape sequence in it must not reach the terminal.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from corvo.model.job import PRIORITY_NAMES
+from corvo.model.timestamps import parse_rfc3339
+from corvo.ops.jobs.enqueue import Enqueued
+from corvo.queries.cluster import ClusterStatus
+from corvo.queries.events import EventView
+from corvo.queries.job import JobView
+from corvo.queries.queues import QueueView
+from corvo.queries.search import SearchAnswer
+from corvo.queries.why import WhyView
+from corvo.queries.workers import WorkerView
+
+PIPE_WIDTH = 1000  # a pipe has no edge: nothing is cut off there
+CELL_CHARS_MAX = 60  # of a payload or an error in a list
+
+# Colour helps and is never needed: the word is always there.
+STATE_STYLES = {
+    "pending": "yellow",
+    "active": "cyan",
+    "completed": "green",
+    "retrying": "magenta",
+    "dead": "red",
+    "cancelled": "dim",
+    "scheduled": "blue",
+    "held": "dim",
+}
+
+
+def console() -> Console:
+    """Colours only on a terminal and without NO_COLOR; both are rich's own rules."""
+    return Console(
+        width=None if sys.stdout.isatty() else PIPE_WIDTH,
+        highlight=False,
+        no_color=bool(os.environ.get("NO_COLOR")) or None,
+    )
+
+
+def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) -> None:
+    if is_json:
+        print(msgspec.json.format(msgspec.json.encode(value)).decode())
+    else:
+        table(as_table())
+
+
+def lines(values: Iterable[Any]) -> None:
+    """Each a line of JSON."""
+    for value in values:
+        print(msgspec.json.encode(value).decode())
+
+
+def table(content: RenderableType) -> None:
+    console().print(content)
+
+
+def settings_rows(rows: Iterable[tuple[str, str, str]]) -> Table:
+    grid = columns("SETTING", "VALUE", "FROM")
+    for row in rows:
+        grid.add_row(*map(plain, row))
+    return grid
+
+
+def enqueued(job: Enqueued) -> Text:
+    return Text.assemble(job.job_id, "  ", state(job.status))
+
+
+def done(job_id: str, status: str) -> Text:
+    return Text.assemble(job_id, "  ", state(status))
+
+
+def job(view: JobView) -> Table:
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    retries = f"{view.retry_backoff}, {view.retry_base_delay_ms} ms, at most {view.retry_max_delay_ms} ms"
+    rows: list[tuple[str, str | Text | None]] = [
+        ("id", view.id),
+        ("queue", view.queue),
+        ("state", state(view.state)),
+        ("priority", PRIORITY_NAMES[view.priority] if view.priority < len(PRIORITY_NAMES) else str(view.priority)),
+        ("attempt", f"{view.attempt} of {view.max_retries}"),
+        ("backoff", retries),
+        ("created", when(view.created_at)),
+        ("scheduled", when(view.scheduled_at)),
+        ("started", when(view.started_at)),
+        ("completed", when(view.completed_at)),
+        ("failed", when(view.failed_at)),
+        ("claimed", when(view.claimed_at)),
+        ("expires", when(view.expire_at)),
+        ("lease until", when(view.lease_expires_at)),
+        ("cancel", "asked for, its worker has not stopped yet" if view.cancel_requested else ""),
+        ("held for", view.hold_reason),
+        ("waits for", "\n".join(view.waiting_for)),
+        ("worker", " on ".join(filter(None, (view.worker_id, view.hostname)))),
+        ("parent", view.parent_id),
+        ("batch", view.batch_id),
+        ("chain", f"{view.chain_id}, {_step(view)}" if view.chain_id else ""),
+        ("schedule", view.schedule_id),
+        ("unique key", view.unique_key),
+        ("idempotency", view.idempotency_key),
+        ("payload", json_text(view.payload)),
+        ("tags", json_text(view.tags)),
+        ("progress", json_text(view.progress)),
+        ("checkpoint", json_text(view.checkpoint)),
+        ("result", json_text(view.result)),
+    ]
+    rows += [(f"error {error.attempt}", f"{when(error.created_at)}  {error.error}") for error in view.errors]
+    for name, value in rows:
+        if value:
+            grid.add_row(name, value if isinstance(value, Text) else plain(value))
+    return grid
+
+
+def _step(view: JobView) -> str:
+    number, chain = view.chain_step or 0, view.chain_config
+    if number < 0:
+        return "its end"
+    return f"step {number + 1} of {len(chain.steps)}" if chain is not None else f"step {number + 1}"
+
+
+def found(result: SearchAnswer) -> Group:
+    grid = columns("ID", "QUEUE", "STATE", ">ATTEMPT", "CREATED", "PAYLOAD", "LAST ERROR")
+    for one in result.jobs:
+        grid.add_row(
+            one.id,
+            plain(one.queue),
+            state(one.state),
+            f"{one.attempt}/{one.max_retries}",
+            when(one.created_at),
+            plain(cut(json_text(one.payload))),
+            plain(cut(one.last_error or "")),
+        )
+    more = f"{len(result.jobs)} of {'' if result.total_is_exact else 'at least '}{result.total} jobs"
+    notes = [Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind", "dim")]
+    if not result.is_complete:
+        notes.append(Text(f"not all jobs were looked at; go on with --cursor {result.cursor}", "yellow"))
+    return Group(grid, *notes)
+
+
+def queues(rows: Sequence[QueueView]) -> Table:
+    states = ("pending", "active", "scheduled", "retrying", "held", "dead", "completed", "cancelled")
+    rates = ("enqueued", "completed", "failed")
+    grid = columns(
+        "QUEUE", *(f">{name.upper()}" for name in states), *(f">{name.upper()}/S" for name in rates), ">OLDEST PENDING"
+    )
+    for row in rows:
+        name = plain(row.name).append("" if row.status == "active" else f" ({row.status})", "yellow")
+        counts = (str(getattr(row, one)) for one in states)
+        a_second = (f"{getattr(row, f'{one}_per_s'):.1f}" for one in rates)
+        grid.add_row(name, *counts, *a_second, span(row.oldest_pending_age_ms))
+    return grid
+
+
+def workers(rows: Sequence[WorkerView]) -> Table:
+    grid = columns("WORKER", "HOST", "QUEUES", "LAST SEEN", "SINCE", ">ACTIVE", ">POOL", "VERSION", "WAITING")
+    for row in rows:
+        grid.add_row(
+            plain(row.id),
+            plain(row.hostname),
+            plain(", ".join(row.queues)),
+            when(row.last_heartbeat),
+            when(row.started_at),
+            str(row.active_jobs),
+            str(row.pool_size or ""),
+            plain(row.version),
+            "yes" if row.is_waiting else "",
+        )
+    return grid
+
+
+def status(view: ClusterStatus) -> Group:
+    grid = columns(
+        ">SHARD",
+        "STATE",
+        "LEADER",
+        ">TERM",
+        ">APPLIED",
+        ">LOG",
+        ">OPERATIONS",
+        ">BATCH",
+        ">FSYNC MS",
+        ">WAITING",
+        ">LAG",
+    )
+    for shard in view.groups:
+        grid.add_row(
+            str(shard.shard),
+            plain(shard.error or shard.state),
+            plain(shard.leader_id or "none"),
+            str(shard.term),
+            str(shard.applied_index),
+            str(shard.log_entries),
+            str(shard.operations_total),
+            f"{shard.batch_size_avg:.1f}",
+            f"{shard.sync_ms_avg:.2f}",
+            str(shard.waiting),
+            str(shard.mirror_lag_entries),
+        )
+    return Group(headline(view), grid)
+
+
+def headline(view: ClusterStatus) -> Text:
+    fsync = "fsync on" if view.fsync else "fsync off: a power cut may lose acknowledged jobs"
+    mirror = f"read.db {view.mirror.lag_ms:.0f} ms behind" if view.mirror else "read.db does not answer"
+    style = "green" if view.status in ("ok", "healthy") else "red"
+    rest = f" · {view.mode} · {view.node_id} · {view.shards} shards · {fsync} · {mirror}"
+    return Text.assemble(f"Corvo {view.version} ", (view.status, style), rest)
+
+
+EVENT_STYLES = {
+    "completed": "green",
+    "started": "cyan",
+    "failed": "magenta",
+    "dead": "red",
+    "expired": "red",
+    "rejected": "red",
+    "cancelled": "dim",
+}
+
+
+def event(one: EventView) -> Text:
+    """One line; the time to the millisecond, because that is what one compares."""
+    moment = datetime.fromtimestamp(one.at_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return Text.assemble(
+        (f"{moment}.{one.at_ns // 10**6 % 1000:03d}Z  ", "dim"),
+        (f"{one.type:<16}  ", EVENT_STYLES.get(one.type, "")),
+        plain(f"{one.job_id:<34}  {one.queue}"),
+        plain(f"  {cut(json_text(one.data))}" if one.data is not None else ""),
+    )
+
+
+def why(view: WhyView) -> Group:
+    also = f" Then: {', '.join(view.also)}." if view.also else ""
+    return Group(
+        Text.assemble(state(view.state), "  ", (view.reason, "bold")),
+        plain(f"{view.message}.{also}"),
+    )
+
+
+def columns(*headings: str) -> Table:
+    """`>` before a heading: numbers, aligned on the right."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        grid.add_column(heading.lstrip(">"), justify="right" if heading[0] == ">" else "left", no_wrap=True)
+    return grid
+
+
+def state(name: str) -> Text:
+    return Text(name, STATE_STYLES.get(name, ""))
+
+
+def when(moment: str | None) -> str:
+    """To the second, in UTC; the text as it is when it is no moment."""
+    if not moment:
+        return ""
+    try:
+        return datetime.fromtimestamp(parse_rfc3339(moment) // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except ValueError:
+        return moment
+
+
+def span(span_ms: int | None) -> str:
+    """How long, in its two largest units."""
+    if span_ms is None:
+        return ""
+    seconds = span_ms // 1000
+    for name, size, smaller, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size}{name} {seconds % size // part}{smaller}"
+    return f"{span_ms / 1000:.1f}s"
+
+
+def json_text(value: Any) -> str:
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def cut(text: str, chars_max: int = CELL_CHARS_MAX) -> str:
+    return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
+
+
+def plain(text: str) -> Text:
+    """Never markup, never an escape sequence."""
+    return Text("".join(one if one.isprintable() or one == "\n" else f"\\x{ord(one):02x}" for one in text))

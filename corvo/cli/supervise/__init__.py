@@ -1,0 +1,1 @@
+"""Starting a node and keeping its processes running."""

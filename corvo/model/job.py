@@ -1,0 +1,164 @@
+"""The job and the records beside it, as they are stored and replicated.
+
+All are msgpack arrays: fields are known by position. To change one: add the field last, with a default, and pin its
+bytes with `tests/golden`; never reorder, rename freely, never reuse a position. Moments are nanoseconds since 1970
+with 0 for "not yet"; texts and JSON documents use emptiness for "none".
+"""
+
+from enum import IntEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import State
+from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT
+from corvo.model.retry import Backoff
+from corvo.model.timestamps import LATEST_NS
+
+# Types of public fields: decoding checks them, OpenAPI describes them.
+QueueName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}\Z",
+        description="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit",
+    ),
+]
+WorkerId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}\Z",
+        description="1 to 200 characters of letters, digits and `._:/@+-`, beginning with a letter or digit",
+    ),
+]
+JobId = Annotated[str, Meta(min_length=1, max_length=64)]
+ShortText = Annotated[str, Meta(max_length=256)]
+
+# Types of numbers inside operations. The gateway checked them already; here they keep a number that no key or clock
+# can hold out of the log, where it would stop every replica at the same entry for ever.
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+RequestId = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Moment = Annotated[int, Meta(ge=0, le=LATEST_NS)]
+SpanMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
+
+
+class Priority(IntEnum):
+    """Lower is fetched first. Stored as its number, also inside keys: never renumber."""
+
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+
+
+PRIORITY_NAMES: tuple[str, ...] = tuple(priority.name.lower() for priority in Priority)
+
+
+class Job(msgspec.Struct, array_like=True, gc=False):
+    id: str
+    queue: str
+    state: State
+    priority: Priority
+    payload: bytes  # JSON, byte for byte as it was sent
+    max_retries: int  # attempts in all
+    backoff: Backoff
+    base_delay_ms: int
+    max_delay_ms: int
+    created_at: int
+    position: int = 0  # place in the pending order; unique in the shard, also its tie-breaker
+    due_at: int = 0  # when it becomes pending, while scheduled or retrying
+    attempt: int = 0  # claims since birth or the last manual retry
+    started_at: int = 0
+    completed_at: int = 0
+    failed_at: int = 0
+    lease_expires_at: int = 0
+    lease_ms: int = LEASE_MS_DEFAULT  # span that each heartbeat renews
+    lease_token: int = 0  # number of the newest claim; it never goes back
+    claim_id: int = 0  # the fetch that made the newest claim
+    settled_id: int = 0  # the request that ended the newest claim: its repetition gets the same answer
+    worker_id: str = ""
+    hostname: str = ""
+    tags: bytes = b""
+    progress: bytes = b""
+    checkpoint: bytes = b""
+    result: bytes = b""
+    parent_id: str = ""
+    bonds: Bonds | None = None  # conditions, and ties to other jobs
+
+
+class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One failed attempt. Filed under the claim's number, which a manual retry does not reset."""
+
+    job_id: str
+    claim: int
+    attempt: int
+    error: str
+    backtrace: str
+    created_at: int
+    worker_id: str = ""
+    started_at: int = 0
+    is_interrupted: bool = False  # it did not fail: somebody ended it
+    queue: str = ""  # where it failed: the job may have moved since
+
+
+class Controls(msgspec.Struct, array_like=True):
+    """What somebody has decided about a queue. 0 means no limit; a retention of -1, that of the server."""
+
+    is_paused: bool = False
+    is_draining: bool = False
+    max_concurrency: int = 0
+    rate: int = 0  # claims
+    window_ms: int = 0  # within any span of this length
+    retention_ms: tuple[int, int, int] = (-1, -1, -1)  # of completed, dead, cancelled jobs
+
+
+class Queue(msgspec.Struct, array_like=True):
+    """What a shard knows of a queue. The counts are exact: every change of state passes through them."""
+
+    name: str
+    created_at: int
+    counts: list[int]  # jobs now in each state, by the state's number
+    cursors: list[int]  # per priority, the position of the last job claimed: nothing pending lies before it
+    enqueued: int = 0  # ever
+    completed: int = 0  # ever
+    failed: int = 0  # attempts that failed, ever
+    controls: Controls | None = None
+    # The newest clearing, how many jobs it removed, and until when they were born (negative: it is done): repeated, it
+    # answers the same.
+    cleared: tuple[int, int, int] = (0, 0, 0)
+    died: int = 0  # jobs that ended as dead, ever
+    # The minute of the newest change, and what was enqueued, completed, failed and died ever when it began.
+    began: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+
+
+class Minute(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What happened in a queue within one minute that is over. A minute in which nothing did has none."""
+
+    queue: str
+    minute: int  # since 1970
+    enqueued: int
+    completed: int
+    failed: int  # attempts
+    died: int
+
+
+class Worker(msgspec.Struct, array_like=True):
+    id: str
+    hostname: str
+    queues: list[str]
+    started_at: int
+    last_seen_at: int
+    pool_size: int = 0
+    version: str = ""
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_job_error = msgspec.msgpack.Decoder(JobError).decode
+decode_queue = msgspec.msgpack.Decoder(Queue).decode
+decode_minute = msgspec.msgpack.Decoder(Minute).decode
+decode_worker = msgspec.msgpack.Decoder(Worker).decode
+
+
+def new_queue(name: str, created_at: int) -> Queue:
+    return Queue(name, created_at, [0] * len(State), [0] * len(Priority))

@@ -1,0 +1,1 @@
+"""The rules that several operations share: creating jobs, batches, chains, schedules, cascades, errands."""

@@ -1,0 +1,130 @@
+"""Batches: jobs on any queues whose ends are counted together, and what follows when the last of them has ended.
+
+A batch lives on one shard, which is in its id. Members are counted there when they are added, before they are made, so
+the count is never short; each tells its end once, by an errand. A sealed batch without open members is finished: its
+callbacks are made, each once, for their ids follow from the batch's. A finished batch is forgotten after a while.
+"""
+
+import msgspec
+
+from corvo.model.errors import Refusal
+from corvo.model.events import Happening
+from corvo.model.job_extras import OUTCOME_NAMES, Outcome, Step
+from corvo.model.json_input import keys_of
+from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
+from corvo.model.sharding import shard_of_queue
+from corvo.rules.errands.make_job import MakeJob
+from corvo.rules.job_creation import NewJob, derived_id
+from corvo.state import keys
+from corvo.state.tables import Tables
+
+BATCH_ALARM = "b"  # followed by the batch's id, and for a request that added to it by NUL and the request's
+_MS = 1_000_000
+
+
+class BatchSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What its maker says of a batch."""
+
+    on_complete: Step | None = None  # whatever became of the members
+    on_success: Step | None = None  # all are completed
+    on_failure: Step | None = None  # one at least is not
+    description: str = ""
+
+
+class Batch(msgspec.Struct, array_like=True):
+    id: str
+    created_at: int
+    on_complete: Step | None = None
+    on_success: Step | None = None
+    on_failure: Step | None = None
+    description: str = ""
+    is_sealed: bool = False
+    total: int = 0
+    ended: list[int] = msgspec.field(default_factory=lambda: [0] * len(Outcome))  # by outcome
+    finished_at: int = 0
+
+    @property
+    def open(self) -> int:
+        return self.total - sum(self.ended)
+
+    @property
+    def is_success(self) -> bool:
+        return self.ended[Outcome.COMPLETED] == self.total
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_batch = msgspec.msgpack.Decoder(Batch).decode
+
+
+def new_batch(tables: Tables, batch_id: str, spec: BatchSpec) -> Batch:
+    """The caller stores it."""
+    return Batch(batch_id, tables.now, spec.on_complete, spec.on_success, spec.on_failure, spec.description)
+
+
+def find_batch(tables: Tables, batch_id: str) -> Batch | None:
+    raw = tables.overlay.get(keys.batch(batch_id))
+    return None if raw is None else decode_batch(raw)
+
+
+def require_batch(tables: Tables, batch_id: str) -> Batch:
+    batch = find_batch(tables, batch_id)
+    if batch is None:
+        raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id!r}")
+    return batch
+
+
+def put_batch(tables: Tables, batch: Batch) -> None:
+    tables.put_record(keys.batch(batch.id), encode(batch))
+
+
+def was_asked(tables: Tables, batch_id: str, ask_id: int) -> bool:
+    """Whether this very request has added its jobs already."""
+    return tables.overlay.get(keys.batch_ask(batch_id, ask_id)) is not None
+
+
+def remember_ask(tables: Tables, batch_id: str, ask_id: int) -> None:
+    tables.put(keys.batch_ask(batch_id, ask_id), b"")
+    tables.alarms.add(tables.now + BATCH_ASKS_KEPT_MS * _MS, f"{BATCH_ALARM}{batch_id}\0{ask_id}")
+
+
+def finish_if_over(tables: Tables, batch: Batch) -> None:
+    """Make the callbacks if everything has ended. The caller stores the batch."""
+    if not batch.is_sealed or batch.open or batch.finished_at:
+        return
+    batch.finished_at = tables.now
+    tables.alarms.add(tables.now + RETENTION_MS_DEFAULT * _MS, BATCH_ALARM + batch.id)
+    for name, step in callbacks(batch):
+        shard = shard_of_queue(step.queue, tables.errands.shard_count)
+        new = NewJob(callback_id(batch, name, shard), step.queue, _payload(batch, name, step))
+        tables.errands.send(shard, MakeJob(new))
+    tables.journal.tell(Happening.BATCH_COMPLETED, "", "", msgspec.json.encode(summary(batch)))
+
+
+def callbacks(batch: Batch) -> list[tuple[str, Step]]:
+    """Those that a finished batch has earned, by name."""
+    earned = ("on_success", batch.on_success) if batch.is_success else ("on_failure", batch.on_failure)
+    return [(name, step) for name, step in (("on_complete", batch.on_complete), earned) if step is not None]
+
+
+def callback_id(batch: Batch, name: str, shard: int) -> str:
+    return derived_id(shard, batch.id, name)
+
+
+def summary(batch: Batch) -> dict[str, object]:
+    counts = dict(zip(OUTCOME_NAMES, batch.ended, strict=True))
+    return {"batch_id": batch.id, "total": batch.total, **counts}
+
+
+def _payload(batch: Batch, callback: str, step: Step) -> bytes:
+    """The caller's own keys, and beside them what became of the batch."""
+    return msgspec.json.encode({**keys_of(step.payload), "batch": {**summary(batch), "callback": callback}})
+
+
+def forget(tables: Tables, subject: str, value: bytes) -> int:
+    """The alarm of a finished batch, or of a request that added to one."""
+    batch_id, _, ask_id = subject.partition("\0")
+    if ask_id:
+        tables.put(keys.batch_ask(batch_id, int(ask_id)), None)
+    else:
+        tables.put_record(keys.batch(batch_id), None)
+    return 1

@@ -1,0 +1,44 @@
+"""What the end of one job means for others. Drawn once for each end, whatever road led there.
+
+A job with bonds frees its unique key, tells its batch, lets its chain go on and tells the jobs that wait for it. It is
+counted by its batch and its chain at its first end only: one that somebody runs again afterwards is on its own.
+"""
+
+from corvo.model.job import Job
+from corvo.model.job_extras import Outcome
+from corvo.model.sharding import shard_of_batch
+from corvo.rules.chains import advance
+from corvo.rules.errands.member_ended import MemberEnded
+from corvo.rules.errands.watch import tell_watchers
+from corvo.state import locks
+from corvo.state.tables import Tables
+from corvo.state.transitions import EXPIRE_ALARM
+
+
+def draw(tables: Tables) -> None:
+    """All consequences of the operation that was just applied, and theirs, on this shard; the rest is in the outbox."""
+    ended, here = tables.ended, tables.errands.here
+    while ended or here:
+        if ended:
+            _end(tables, *ended.popleft())
+        else:
+            here.popleft().run(tables)
+
+
+def _end(tables: Tables, job: Job, outcome: Outcome) -> None:
+    bonds = job.bonds
+    assert bonds is not None
+    if outcome is not Outcome.DELETED:
+        locks.unlock(tables, job)
+        if bonds.expire_at:
+            tables.alarms.remove(bonds.expire_at, EXPIRE_ALARM + job.id)
+    if not bonds.is_told:
+        bonds.is_told = True
+        if bonds.batch_id:
+            shard = shard_of_batch(bonds.batch_id, tables.errands.shard_count)
+            tables.errands.send(shard, MemberEnded(bonds.batch_id, outcome))
+        if bonds.chain is not None:
+            advance(tables, job, bonds.chain, outcome)
+    if bonds.is_watched:
+        bonds.is_watched = False
+        tell_watchers(tables, job.id, outcome)

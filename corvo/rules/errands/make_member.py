@@ -1,0 +1,23 @@
+"""MakeMember: a batch has counted a job, and now it is made where its queue lives.
+
+A job whose unique or idempotency key another one holds is not made. The batch has counted it all the same, and is told
+that it is gone: otherwise it would wait for it for ever.
+"""
+
+from corvo.model.job_extras import Outcome
+from corvo.model.sharding import shard_of_batch
+from corvo.rules.errands.errand import Errand
+from corvo.rules.errands.member_ended import MemberEnded
+from corvo.rules.job_creation import Existing, NewJob, make
+from corvo.state.tables import Tables
+
+
+class MakeMember(Errand, tag=6):
+    new: NewJob
+
+    def run(self, tables: Tables) -> None:
+        bonds = self.new.bonds
+        assert bonds is not None and bonds.batch_id, "a member knows its batch"
+        if isinstance(make(tables, self.new), Existing):
+            home = shard_of_batch(bonds.batch_id, tables.errands.shard_count)
+            tables.errands.send(home, MemberEnded(bonds.batch_id, Outcome.DELETED))

@@ -1,0 +1,37 @@
+"""MoveIn: a job comes over from another shard with all that belongs to it, and keeps its id.
+
+The shard that it left keeps a note of where it went; a job that comes back needs none.
+"""
+
+from corvo.model.events import Happening
+from corvo.model.job import Job, JobError
+from corvo.model.lifecycle import SETTLED
+from corvo.rules.errands.errand import Errand
+from corvo.state import keys, locks
+from corvo.state.tables import Tables
+from corvo.state.transitions import settle_in
+
+
+class MoveIn(Errand, tag=5):
+    job: Job
+    errors: list[JobError]
+    watchers: list[str]  # jobs that wait for it
+    data: bytes = b""  # of the event
+
+    def run(self, tables: Tables) -> None:
+        job = self.job
+        tables.put(keys.forwarded(job.id), None)
+        settle_in(tables, job)
+        for error in self.errors:
+            tables.add_error(error)
+        for dependent in self.watchers:
+            tables.put(keys.watcher(job.id, dependent), b"")
+        arrive(tables, job, self.data)
+
+
+def arrive(tables: Tables, job: Job, data: bytes) -> None:
+    """What a job does first in its new queue, on this shard or another."""
+    locks.lock_if_free(tables, job)
+    if job.state in SETTLED:
+        tables.retire(job)  # kept as long as this queue keeps its jobs
+    tables.journal.tell(Happening.MOVED, job.id, job.queue, data)

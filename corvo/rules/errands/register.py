@@ -1,0 +1,23 @@
+"""The register of errands. Numbers are for ever, as those of operations: they stand in outboxes and in logs."""
+
+import functools
+import operator
+from typing import Any
+
+import msgspec
+
+from corvo.rules.errands import forget, make_job, make_member, member_ended, move_in, watch
+from corvo.rules.errands.errand import Errand
+
+ERRANDS: tuple[type[Errand], ...] = (
+    watch.Watch,
+    watch.Ended,
+    make_job.MakeJob,
+    member_ended.MemberEnded,
+    move_in.MoveIn,
+    make_member.MakeMember,
+    forget.Forget,
+)
+
+AnyErrand: Any = functools.reduce(operator.or_, ERRANDS)
+decode_errand = msgspec.msgpack.Decoder(AnyErrand).decode

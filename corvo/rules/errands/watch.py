@@ -1,0 +1,119 @@
+"""Dependencies: a job asks to be told of another one's end, and is told.
+
+`Watch` goes to the shard of the job that is waited for, `Ended` comes back to the shard of the one that waits. A job
+that is not there any more counts as deleted. Both follow a job that has moved to another shard.
+
+However many jobs wait, an entry stays short: it tells so many of them, and an alarm that rings at once tells the rest.
+"""
+
+from itertools import islice
+
+from corvo.model.job import Job
+from corvo.model.job_extras import OUTCOME_NAMES, Bonds, IfLost, Outcome
+from corvo.model.lifecycle import SETTLED, State, Verb
+from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
+from corvo.model.sharding import shard_of_job
+from corvo.model.timestamps import LATEST_NS
+from corvo.rules.errands.errand import Errand
+from corvo.state import keys
+from corvo.state.tables import Tables
+from corvo.state.transitions import OUTCOME_OF, change
+
+WATCHERS_ALARM = "d"  # followed by a job that has ended; the value is its outcome
+
+
+class Watch(Errand, tag=1):
+    job_id: str  # is waited for
+    dependent: str
+
+    def run(self, tables: Tables) -> None:
+        job = tables.find_job(self.job_id)
+        if job is None:
+            elsewhere = tables.forwarded_to(self.job_id)
+            if elsewhere is not None:
+                tables.errands.send(elsewhere, self)
+            else:
+                tell_dependent(tables, self.dependent, self.job_id, Outcome.DELETED)
+        elif job.state in SETTLED:
+            tell_dependent(tables, self.dependent, self.job_id, OUTCOME_OF[job.state])
+        else:
+            job.bonds = job.bonds or Bonds()
+            job.bonds.is_watched = True
+            tables.touch(job)
+            tables.put(keys.watcher(self.job_id, self.dependent), b"")
+
+
+class Ended(Errand, tag=2):
+    job_id: str  # has ended
+    outcome: Outcome
+    dependent: str
+
+    def run(self, tables: Tables) -> None:
+        job = tables.find_job(self.dependent)
+        if job is None:
+            elsewhere = tables.forwarded_to(self.dependent)
+            if elsewhere is not None:
+                tables.errands.send(elsewhere, self)
+            return
+        bonds = job.bonds
+        if bonds is None or self.job_id not in bonds.waits_for:
+            return  # told before, or lost another one already
+        is_waiting = job.state is State.SCHEDULED and job.due_at == LATEST_NS  # nobody has run, held or ended it
+        if is_waiting and self.outcome is not Outcome.COMPLETED and bonds.if_lost is not IfLost.RUN:
+            _lose(tables, job, bonds, self)
+            return
+        bonds.waits_for = tuple(other for other in bonds.waits_for if other != self.job_id)
+        tables.touch(job)
+        if is_waiting and not bonds.waits_for:
+            _let_run(tables, job, bonds.scheduled_at)
+
+
+def tell_dependent(tables: Tables, dependent: str, job_id: str, outcome: Outcome) -> None:
+    tables.errands.send(shard_of_job(dependent, tables.errands.shard_count), Ended(job_id, outcome, dependent))
+
+
+def tell_watchers(tables: Tables, job_id: str, outcome: Outcome) -> int:
+    """How many were told."""
+    left = UPKEEP_JOBS_PER_ENTRY - tables.tellings
+    prefix = keys.watchers(job_id)
+    waiting = tables.overlay.scan(prefix, keys.prefix_end(prefix)) if left > 0 else iter(())
+    told = [key for key, _ in islice(waiting, max(left, 0))]
+    if len(told) == left or left <= 0:
+        tables.alarms.add(tables.now + 1, WATCHERS_ALARM + job_id, b"%c" % outcome)
+    tables.tellings += len(told)
+    for key in told:
+        tables.put(key, None)
+        tell_dependent(tables, keys.second_name(key), job_id, outcome)
+    return len(told)
+
+
+def tell_the_rest(tables: Tables, job_id: str, value: bytes) -> int:
+    """The alarm of a job that more jobs waited for than one entry could tell. If it runs again, they wait on."""
+    job = tables.find_job(job_id)
+    if job is None:
+        return max(tell_watchers(tables, job_id, Outcome(value[0])), 1)
+    if job.state in SETTLED:
+        return max(tell_watchers(tables, job_id, OUTCOME_OF[job.state]), 1)
+    job.bonds = job.bonds or Bonds()
+    job.bonds.is_watched = True
+    tables.touch(job)
+    return 1
+
+
+def _let_run(tables: Tables, job: Job, not_before: int) -> None:
+    if not_before <= tables.now:
+        change(tables, job, Verb.PROMOTE)
+        job.due_at = 0
+        return
+    tables.put(keys.scheduled(job.queue, job.due_at, job.id), None)
+    tables.due.remove(job.due_at, job.id)
+    job.due_at = not_before
+    tables.put(keys.scheduled(job.queue, job.due_at, job.id), b"")
+    tables.due.add(job.due_at, job.id)
+
+
+def _lose(tables: Tables, job: Job, bonds: Bonds, ended: Ended) -> None:
+    bonds.waits_for = ()
+    job.failed_at = tables.now
+    tables.add_note(job, f"job {ended.job_id}, which this one waited for, is {OUTCOME_NAMES[ended.outcome]}")
+    change(tables, job, Verb.CANCEL if bonds.if_lost is IfLost.CANCEL else Verb.FORSAKE)

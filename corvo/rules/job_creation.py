@@ -1,0 +1,98 @@
+"""How a job comes into the world: asked for by a producer, or made by the machine for a chain, a batch, a schedule.
+
+A job is born at most once: its id is chosen before it reaches the log, and a request that comes again finds it there.
+A unique or idempotency key that another job holds leads to that job instead. A job that waits for others is scheduled
+without a date: it falls due when the last of them has ended.
+"""
+
+from hashlib import blake2b
+
+import msgspec
+
+from corvo.model.job import Count, Job, Moment, Priority, SpanMs
+from corvo.model.job_extras import Bonds
+from corvo.model.lifecycle import State
+from corvo.model.retry import Backoff
+from corvo.model.sharding import shard_of_job
+from corvo.model.timestamps import LATEST_NS
+from corvo.rules.errands.watch import Watch
+from corvo.state import locks
+from corvo.state.tables import Tables
+from corvo.state.transitions import bear
+
+# To look up an enum's member is a call, and every job comes this way.
+_PENDING, _SCHEDULED = State.PENDING, State.SCHEDULED
+
+
+class NewJob(msgspec.Struct, array_like=True, gc=False):
+    id: str
+    queue: str
+    payload: bytes
+    priority: Priority = Priority.NORMAL
+    max_retries: Count = 3
+    backoff: Backoff = Backoff.EXPONENTIAL
+    base_delay_ms: SpanMs = 5_000
+    max_delay_ms: SpanMs = 600_000
+    scheduled_at: Moment = 0
+    tags: bytes = b""
+    checkpoint: bytes = b""
+    parent_id: str = ""
+    bonds: Bonds | None = None
+
+
+class Existing(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Nothing was made: this job holds the key."""
+
+    job_id: str
+
+
+def derived_id(shard: int, *names: object) -> str:
+    """The id of a job that the machine makes: the same on every replica, and for every repetition."""
+    text = "\0".join(map(str, names))
+    return f"s{shard:02d}_job_{blake2b(text.encode(), digest_size=13).hexdigest()}"
+
+
+def make(tables: Tables, new: NewJob) -> State | Existing:
+    known = tables.find_job(new.id)
+    has_moved = known is None and tables.has_forwarded and tables.forwarded_to(new.id) is not None
+    if known is not None or has_moved:  # the same request once more: its job has lived on, the answer has not changed
+        born_at = tables.now if known is None else known.created_at
+        waits = new.bonds is not None and bool(new.bonds.waits_for)
+        return State.SCHEDULED if waits or new.scheduled_at > born_at else State.PENDING
+    bonds = new.bonds
+    if bonds is not None:
+        holder = locks.holder(tables, new.queue, bonds)
+        if holder is not None:
+            return Existing(holder)
+    now = tables.now
+    due_at = new.scheduled_at
+    if bonds is not None and bonds.waits_for:
+        bonds.scheduled_at = new.scheduled_at
+        due_at = LATEST_NS
+    state = _SCHEDULED if due_at > now else _PENDING
+    if bonds is not None and bonds.expire_after_ms:
+        bonds.expire_at = now + bonds.expire_after_ms * 1_000_000
+    job = Job(
+        id=new.id,
+        queue=new.queue,
+        state=state,
+        priority=new.priority,
+        payload=new.payload,
+        max_retries=new.max_retries,
+        backoff=new.backoff,
+        base_delay_ms=new.base_delay_ms,
+        max_delay_ms=new.max_delay_ms,
+        created_at=now,
+        due_at=due_at if state is _SCHEDULED else 0,
+        tags=new.tags,
+        checkpoint=new.checkpoint,
+        parent_id=new.parent_id,
+        bonds=bonds,
+    )
+    bear(tables, job)
+    if bonds is not None:
+        if bonds.unique_key or bonds.idempotency_key:
+            locks.lock(tables, job)
+        for other in bonds.waits_for:
+            tables.errands.send(shard_of_job(other, tables.errands.shard_count), Watch(other, job.id))
+    return state

@@ -1,0 +1,1 @@
+"""What every process of a node needs: settings, addresses, the data directory, certificates. Touches the machine."""

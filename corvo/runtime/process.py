@@ -1,0 +1,198 @@
+"""What every process of a node does at its start: read the settings, log, take its lock, die with its parent.
+
+Not part of the pure core: this touches the machine. `corvo server` writes the files, the other processes read them.
+"""
+
+import ctypes
+import fcntl
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import msgspec
+import structlog
+
+from corvo.runtime.settings import Settings
+
+BACKLOG = 1024  # connections that wait for a gateway to take them; the kernel may allow fewer
+RUN = "run"  # sockets, locks and the files that the supervisor writes, below the data directory
+SECRET_BYTES_MIN = 16
+_PR_SET_PDEATHSIG = 1
+
+
+class Locked(Exception):
+    """Another process holds the lock."""
+
+
+class BadSecret(ValueError):
+    """Why the file of the cluster's secret cannot be used, and what to do, in a sentence."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a data directory was made for. Outside LevelDB, so that an emptied database is noticed, not created anew."""
+
+    cluster_id: str
+    node_id: str
+    shards: int
+    format: int = 1
+    founders: tuple[str, ...] | None = None  # nodes whose replicas vote from the first entry on; None: this one alone
+    nodes: dict[str, str] = {}  # addresses that were known then, by name
+
+
+def take_lock(path: Path) -> IO[str]:
+    """An exclusive lock for the life of the process: two processes can bind one ipc path, so the path is no lock."""
+    file = path.open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise Locked(holder) from None
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()
+    return file
+
+
+def open_listener(host: str, port: int, is_shared: bool = False) -> socket.socket:
+    """A socket that listens there, on a port chosen by the kernel for 0. OSError when none can. To shared ones
+    the kernel deals out connections evenly."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
+        # So is this: a client whose machine is gone is noticed within a minute, also where no data is under way.
+        for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
+            listener.setsockopt(socket.IPPROTO_TCP, option, value)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        listener.bind(address)
+        # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def write_settings(settings: Settings) -> None:
+    path = Path(settings.data_dir, RUN, "settings.json")
+    path.touch(mode=0o600)  # an address may hold a password
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
+
+
+def read_settings(run_dir: Path) -> Settings:
+    return msgspec.json.decode((run_dir / "settings.json").read_bytes(), type=Settings)
+
+
+def read_identity(data_dir: Path) -> Identity | None:
+    path = data_dir / "identity.json"
+    return msgspec.json.decode(path.read_bytes(), type=Identity) if path.exists() else None
+
+
+def write_identity(data_dir: Path, identity: Identity) -> None:
+    """Written whole or not at all, and on disk before anything is built on it."""
+    path, draft = data_dir / "identity.json", data_dir / "identity.json.new"
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(identity))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_directory(data_dir)
+
+
+def read_secret(path: str) -> bytes | None:
+    """The secret that all nodes share; None without a file. White space around it is no part of it."""
+    if not path:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            secret = file.read().strip()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise BadSecret(f"the secret {path} cannot be read: {reason}; choose another --cluster-secret-file") from None
+    if mode & 0o007:  # its group may: a volume of Kubernetes belongs to a group
+        raise BadSecret(f"the secret {path} is open to everybody; keep it to yourself with `chmod 600 {path}`")
+    if len(secret) < SECRET_BYTES_MIN:
+        raise BadSecret(
+            f"the secret {path} has {len(secret)} bytes and needs {SECRET_BYTES_MIN};"
+            f" make one with `head -c 32 /dev/urandom | base64 > {path}`, the same for all nodes"
+        )
+    return secret
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def die_with_parent() -> None:
+    """A supervisor that is killed cannot stop its children; the kernel can. Linux only; elsewhere the locks hold."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() == 1 and os.environ.get("CORVO_SUPERVISED_BY", "1") != "1":
+        raise SystemExit("the supervisor is gone")
+
+
+def configure_logging(level: str, log_format: str, **context: Any) -> None:
+    """One line an event, to standard output: the supervisor passes it on. Standard-library loggers join in."""
+    is_console = log_format == "console" or (log_format == "auto" and sys.stdout.isatty())
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    renderer: list[Any] = (
+        [structlog.dev.ConsoleRenderer(colors=log_format == "auto" or sys.stdout.isatty())]
+        if is_console
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_to_json)]
+    )
+    structlog.configure(
+        processors=[*shared, *renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.WriteLoggerFactory(sys.stdout),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(**context)
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=getattr(logging, level.upper()), force=True)
+    sys.excepthook = _log_crash
+    # One write a line: lines of several processes share one pipe and must not be torn.
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]  # a text stream
+
+
+def _log_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """One event like any other, so that whoever collects the log sees what ended a process."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    structlog.get_logger().critical("crashed", exc_info=(kind, error, trace))
+
+
+def _to_json(event: Any, **options: Any) -> str:
+    return json.dumps(event, **options)

@@ -1,0 +1,183 @@
+"""Settings: one struct, one loader, one explainer.
+
+Precedence: flag, environment (`CORVO_…`), TOML file, default. `load` is pure: it is given the three sources and
+returns the settings with the origin of each value, or every fault at once. Parts receive the numbers they need.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from corvo.model.limits import BODY_BYTES_MAX, GATEWAYS_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+from corvo.runtime.addresses import split_address
+from corvo.runtime.clustering import faults_of
+from corvo.runtime.read_db import parse_read_db, without_password
+
+ENV_PREFIX = "CORVO_"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field is a flag (`--data-dir`), a variable (`CORVO_DATA_DIR`) and a key of the file (`data_dir`)."""
+
+    data_dir: Annotated[str, Meta(min_length=1, description="directory of everything this node keeps")] = "data"
+    bind: Annotated[str, Meta(description="address and port of HTTP; :8080 means every address")] = ":8080"
+    tls_cert: Annotated[str, Meta(description="file with the certificate (PEM, its chain behind it): HTTPS only")] = ""
+    tls_key: Annotated[str, Meta(description="file with the private key of the certificate (PEM)")] = ""
+    shards: Annotated[
+        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
+    ] = 4
+    raft_bind: Annotated[
+        str, Meta(description="address and first port for other nodes; shard i listens i ports further on")
+    ] = ":9400"
+    raft_advertise: Annotated[
+        str, Meta(description="address and first port at which other nodes reach this one; worked out when empty")
+    ] = ""
+    peers: Annotated[
+        str, Meta(description="the nodes that found a cluster, this one among them: name=host:port,name=host:port")
+    ] = ""
+    join: Annotated[str, Meta(description="nodes of a running cluster to join: host:port,host:port")] = ""
+    discover: Annotated[Literal["", "dns"], Meta(description="dns: find the other nodes by a name")] = ""
+    discover_dns_name: Annotated[str, Meta(description="a name that resolves to the addresses of all nodes")] = ""
+    expect_nodes: Annotated[
+        int, Meta(ge=1, le=NODES_MAX, description="how many nodes found the cluster when they find each other by name")
+    ] = 3
+    cluster_secret_file: Annotated[
+        str, Meta(description="file with the secret that all nodes share; without one they meet on loopback only")
+    ] = ""
+    heartbeat_interval: Annotated[
+        float, Meta(ge=0.01, le=10, description="seconds between the heartbeats of a shard's leader")
+    ] = 0.1
+    election_timeout: Annotated[
+        float,
+        Meta(ge=0.05, le=60, description="seconds of silence, at most twice that, before an election"),
+    ] = 0.5
+    node_id: Annotated[
+        str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
+    ] = "node-1"
+    gateways: Annotated[
+        int, Meta(ge=1, le=GATEWAYS_MAX, description="processes that speak HTTP; they share the port")
+    ] = 1
+    http_server: Annotated[
+        Literal["hypercorn", "granian"],
+        Meta(description="program that speaks HTTP; granian, in Rust, comes with the extra fast"),
+    ] = "hypercorn"
+    read_db: Annotated[
+        str, Meta(description="PostgreSQL for lists and search: postgresql://user@host/database; empty: a file")
+    ] = ""
+    fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="least level that is logged")
+    ] = "info"
+    log_format: Annotated[
+        Literal["auto", "console", "json"], Meta(description="auto: console on a terminal, else json")
+    ] = "auto"
+    max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
+        PAYLOAD_BYTES_DEFAULT
+    )
+    shutdown_timeout: Annotated[
+        float, Meta(ge=0, le=600, description="seconds that requests in flight may take at shutdown")
+    ] = 20.0
+
+
+Origins = dict[str, str]  # setting → "flag", "environment", "file" or "default"
+
+
+class BadSettings(Exception):
+    """Every fault found, a sentence each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def load(
+    flags: Mapping[str, Any], environ: Mapping[str, str], file_text: str = "", file_name: str = "the settings file"
+) -> tuple[Settings, Origins]:
+    """`flags` hold None for what was not given."""
+    faults: list[str] = []
+    values: dict[str, Any] = {}
+    origins: Origins = dict.fromkeys(names(), "default")
+    for name, value in _from_file(file_text, file_name, faults).items():
+        values[name], origins[name] = value, "file"
+    for name in names():
+        variable = ENV_PREFIX + name.upper()
+        if variable in environ:
+            values[name], origins[name] = environ[variable], "environment"
+        if flags.get(name) is not None:
+            values[name], origins[name] = flags[name], "flag"
+    checked = {}
+    for name, value in values.items():
+        try:
+            checked[name] = msgspec.convert(value, _types()[name], strict=False)
+        except msgspec.ValidationError as error:
+            faults.append(f"{_label(name, origins[name])} is {value!r}: {_expected(name, error)}")
+    settings = Settings(**checked)  # what was faulty stands at its default, so that the rest can be checked too
+    faults += _check_relations(settings)
+    if faults:
+        raise BadSettings(faults)
+    return settings, origins
+
+
+def names() -> tuple[str, ...]:
+    return Settings.__struct_fields__
+
+
+def describe(name: str) -> str:
+    meta = _types()[name].__metadata__[0]
+    return str(meta.description)
+
+
+def _check_relations(settings: Settings) -> list[str]:
+    faults = []
+    try:
+        split_address(settings.bind)
+    except ValueError as error:
+        faults.append(f"--bind is {settings.bind!r}: {error}")
+    try:
+        parse_read_db(settings.read_db)
+    except ValueError as error:
+        faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
+    if half := half_of_tls(settings.tls_cert, settings.tls_key):
+        faults.append(half)
+    return faults + faults_of(settings)
+
+
+def half_of_tls(tls_cert: str, tls_key: str) -> str:
+    """What is wrong with one file where two are needed; empty: nothing is."""
+    if bool(tls_cert) == bool(tls_key):
+        return ""
+    given, missing = ("--tls-cert", "--tls-key") if tls_cert else ("--tls-key", "--tls-cert")
+    return f"{given} is there without {missing}: give both for TLS, or neither"
+
+
+def _from_file(text: str, file_name: str, faults: list[str]) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        faults.append(f"{file_name} is not TOML: {error}")
+        return {}
+    for name in [name for name in table if name not in names()]:
+        close = difflib.get_close_matches(name, names(), 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; the settings are {', '.join(names())}"
+        faults.append(f"{file_name} has an unknown setting {name!r}{hint}")
+        del table[name]
+    return table
+
+
+def _expected(name: str, error: msgspec.ValidationError) -> str:
+    choices = get_args(get_args(_types()[name])[0])
+    if choices:
+        return f"expected {' or '.join(map(str, choices))}"
+    return str(error)[0].lower() + str(error)[1:]
+
+
+def _label(name: str, origin: str) -> str:
+    return {"flag": "--" + name.replace("_", "-"), "environment": ENV_PREFIX + name.upper()}.get(origin, name)
+
+
+def _types() -> dict[str, Any]:
+    return get_type_hints(Settings, include_extras=True)

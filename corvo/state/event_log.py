@@ -1,0 +1,108 @@
+"""The journal of events: one page for each entry that had something to tell, the newest so many events.
+
+It is part of the replicated state, so every replica tells the same story under the same numbers, and a listener may go
+on with another node where it stopped. Events are numbered from 1 without a hole; a page is filed under the number of
+its first event. So a number is all that a listener has to remember, and what it missed can be counted.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from corvo.model.events import Event, Happening, Page
+from corvo.model.limits import EVENTS_KEPT
+from corvo.state import keys
+from corvo.state.kv import KV, Overlay
+
+NEWEST_EVENTS = 2_000  # kept decoded: listeners that are up to date cost no read and no decoding
+
+encode = msgspec.msgpack.Encoder().encode
+decode_page = msgspec.msgpack.Decoder(Page).decode
+
+
+class Told(NamedTuple):
+    seq: int
+    at: int
+    event: Event
+
+
+class Journal:
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        self.events: list[Event] = []  # of the entry under way
+        self._pages: deque[int] = deque()  # number of each page's first event
+        self._newest: deque[tuple[int, Page]] = deque()
+        self.last = 0  # number of the newest event
+
+    def recall(self, kv: KV) -> None:
+        newest = b""
+        for key, page in kv.scan(keys.EVENTS, keys.prefix_end(keys.EVENTS)):
+            self._pages.append(keys.event_number(key))
+            newest = page
+        if newest:
+            self.last = self._pages[-1] + len(decode_page(newest).events) - 1
+
+    def tell(self, happening: Happening, job_id: str, queue: str, data: bytes = b"") -> None:
+        self.events.append(Event(happening, job_id, queue, data))
+
+    def seal(self, now: int) -> None:
+        """Write the entry's page, and drop the oldest ones that are no longer needed."""
+        if not self.events:
+            return
+        page = Page(now, self.events)
+        self.events = []
+        first = self.last + 1
+        self._overlay.puts[keys.event(first)] = encode(page)
+        self.last += len(page.events)
+        pages, newest = self._pages, self._newest
+        pages.append(first)
+        while len(pages) > 1 and pages[1] <= self.last - EVENTS_KEPT + 1:
+            self._overlay.puts[keys.event(pages.popleft())] = None
+        newest.append((first, page))
+        while len(newest) > 1 and newest[1][0] <= self.last - NEWEST_EVENTS + 1:
+            newest.popleft()
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest event that is kept; the next one's when there is none."""
+        return self._pages[0] if self._pages else self.last + 1
+
+    def after(self, seq: int) -> Iterator[Told]:
+        """Every event that is kept with a greater number, in order; read as far as the caller goes on."""
+        seq = max(seq, self.first - 1)
+        if seq >= self.last:
+            return
+        for first, page in self._pages_from(seq + 1):
+            skipped = max(seq + 1 - first, 0)
+            for number, event in enumerate(islice(page.events, skipped, None), first + skipped):
+                yield Told(number, page.at, event)
+
+    def _pages_from(self, seq: int) -> Iterator[tuple[int, Page]]:
+        """The page that holds this event, and all behind it."""
+        newest = self._newest
+        if newest and newest[0][0] <= seq:
+            found = []
+            for numbered in reversed(newest):  # from behind: a listener that is up to date pays for what is new only
+                found.append(numbered)
+                if numbered[0] <= seq:
+                    break
+            yield from reversed(found)
+            return
+        start = self._page_of(seq)
+        for key, value in self._overlay.scan(keys.event(start), keys.prefix_end(keys.EVENTS)):
+            yield keys.event_number(key), decode_page(value)
+
+    def _page_of(self, seq: int) -> int:
+        """Never before the oldest page that is kept: what was dropped there left tombstones to wade through."""
+        pages = self._pages
+        low, high = 0, len(pages)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if pages[middle] <= seq:
+                low = middle
+            else:
+                high = middle
+        return pages[low]

@@ -1,0 +1,33 @@
+"""Everything about bulk actions in one gateway, put together."""
+
+import asyncio
+
+from corvo.ops.operation import Asking
+from gateway.api.bulk.acting import Acting
+from gateway.api.bulk.progress import Progress
+from gateway.api.bulk.requests import Requests
+from gateway.api.bulk.running import Running
+from gateway.app import Journey
+from gateway.search.database import ReadDb
+from gateway.shards.client import Shards
+
+
+class Bulks:
+    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, seat: str, draining: asyncio.Event) -> None:
+        acting = Acting(shards)
+        self.running = Running(shards, read_db, asking, acting, seat)
+        self.progress = Progress(shards, draining)
+        self._requests = Requests(shards, read_db, asking, acting, self.running)
+        self._work: asyncio.Task[None] | None = None
+
+    def by_name(self) -> dict[str, Journey]:
+        return {"bulk": self._requests.bulk, "bulk_progress": self.progress.stream}
+
+    def start(self) -> None:
+        self._work = asyncio.ensure_future(self.running.run())
+
+    async def stop(self) -> None:
+        """What is under way is taken up by whoever comes next: another gateway, or this one when it is back."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)

@@ -1,0 +1,110 @@
+"""Which jobs a bulk action is about, slice after slice: those that were named, or those that match a filter.
+
+A filter is pinned when the action is asked for: jobs that are made later are not touched. Its jobs are read page by
+page from `read.db` in the order of their creation, which no action changes; so the place behind a page means the same
+later, in another process, and on another node.
+"""
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from corvo.model.errors import Refusal
+from corvo.model.limits import BULK_SLICE
+from corvo.model.timestamps import parse_rfc3339, to_rfc3339
+from corvo.queries.bulk import GetBulkJobs
+from corvo.queries.search import SearchBody
+from corvo.rules.bulk import BULK_SHARD, Bulk
+from gateway.search import search
+from gateway.search.database import ReadDb
+from gateway.search.lag import catch_up
+from gateway.shards.client import Shards
+
+_decode_filter = msgspec.json.Decoder(SearchBody).decode
+
+
+class Page(NamedTuple):
+    job_ids: list[str]
+    cursor: str
+    is_last: bool
+
+
+class Jobs(Protocol):
+    async def prepare(self) -> None:
+        """Before the first page that this process reads."""
+
+    async def page(self, cursor: str) -> Page: ...
+
+
+class Named:
+    """Jobs whose ids came with the request."""
+
+    def __init__(self, job_ids: list[str]) -> None:
+        self._job_ids = job_ids
+
+    async def prepare(self) -> None:
+        pass
+
+    async def page(self, cursor: str) -> Page:
+        first = int(cursor or 0)
+        behind = first + BULK_SLICE
+        return Page(self._job_ids[first:behind], str(behind), behind >= len(self._job_ids))
+
+
+class Stored:
+    """The same, of an operation: the shard that keeps its record has them."""
+
+    def __init__(self, shards: Shards, bulk_id: str) -> None:
+        self._shards = shards
+        self._bulk_id = bulk_id
+
+    async def prepare(self) -> None:
+        pass
+
+    async def page(self, cursor: str) -> Page:
+        first = int(cursor or 0)
+        found: list[str] = await self._shards.ask(BULK_SHARD, GetBulkJobs(self._bulk_id, first, BULK_SLICE))
+        return Page(found, str(first + len(found)), len(found) < BULK_SLICE)
+
+
+class Matching:
+    """Everything that passes a filter."""
+
+    def __init__(self, shards: Shards, read_db: ReadDb, wanted: SearchBody) -> None:
+        self._shards = shards
+        self._read_db = read_db
+        self._wanted = wanted
+
+    async def prepare(self) -> None:
+        await catch_up(self._shards, self._read_db)
+
+    async def page(self, cursor: str) -> Page:
+        """May be empty where others follow: a search that looks at many jobs and finds few has a limit of its own."""
+        body = msgspec.structs.replace(
+            self._wanted, sort="created_at", order="asc", limit=BULK_SLICE, cursor=cursor or None
+        )
+        found = await search.answer(self._read_db, body)
+        return Page([job.id for job in found.jobs], found.cursor or "", found.cursor is None)
+
+
+def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:
+    if not bulk.filter:
+        return Stored(shards, bulk.id)
+    try:
+        return Matching(shards, read_db, _decode_filter(bulk.filter))
+    except msgspec.MsgspecError as error:  # put down by a newer version
+        raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot read it: {error}", field="filter") from None
+
+
+def pinned(wanted: SearchBody, now_ns: int) -> SearchBody:
+    """What exists by now, and passes."""
+    return msgspec.structs.replace(wanted, created_before=_sooner(wanted.created_before, now_ns))
+
+
+def _sooner(text: str | None, now_ns: int) -> str:
+    if text is not None:
+        try:
+            now_ns = min(parse_rfc3339(text), now_ns)
+        except ValueError:
+            return text  # the search says what is wrong with it
+    return to_rfc3339(now_ns)

@@ -1,0 +1,143 @@
+"""What serves the endpoints that are more than one plan: fetches that wait, reads of read.db, events."""
+
+from corvo.model.ids import Minter
+from corvo.ops.jobs.fetch import (
+    FetchBatchBody,
+    FetchBody,
+    FetchedBatch,
+    fetched_job,
+    new_fetch,
+)
+from corvo.ops.operation import Answer
+from corvo.ops.queues.control import checked_name
+from corvo.queries.batches_list import BatchesQuery
+from corvo.queries.error_groups import ErrorGroupsQuery
+from corvo.queries.queues import QueuesQuery
+from corvo.queries.search import FulltextQuery, SearchBody
+from corvo.queries.state_lists import StateListQuery, search_body
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
+from gateway.api.events import Listening
+from gateway.api.fetch import Fetching
+from gateway.api.rebuild import Rebuilding
+from gateway.app import Journey
+from gateway.health import Health
+from gateway.http.messages import Request, parse_query
+from gateway.search import batches_list, error_groups, fulltext, queues, search, throughput, worker, workers
+from gateway.search.database import ReadDb
+from gateway.search.lag import catch_up
+from gateway.shards.client import Shards
+
+
+class Journeys:
+    def __init__(
+        self,
+        shards: Shards,
+        fetching: Fetching,
+        read_db: ReadDb,
+        mint: Minter,
+        health: Health,
+        listening: Listening,
+        rebuilding: Rebuilding,
+    ) -> None:
+        self._shards = shards
+        self._fetching = fetching
+        self._read_db = read_db
+        self._mint = mint
+        self._health = health
+        self._listening = listening
+        self._rebuilding = rebuilding
+
+    def by_name(self) -> dict[str, Journey]:
+        return {
+            "fetch": self._fetch,
+            "fetch_batch": self._fetch_batch,
+            "search": self._search,
+            "fulltext": self._fulltext,
+            "queues": self._queues,
+            "workers": self._workers,
+            "get_worker": self._worker,
+            "dead": self._dead,
+            "held": self._held,
+            "throughput": self._throughput,
+            "queue_throughput": self._queue_throughput,
+            "error_groups": self._error_groups,
+            "batches": self._batches,
+            "cluster_status": self._health.cluster_status,
+            "info": self._health.info,
+            "events": self._events,
+            "cluster_events": self._cluster_events,
+            "rebuild_read_db": self._rebuilding.ask,
+            "rebuild_sqlite": self._rebuilding.ask,
+        }
+
+    async def _fetch(self, body: FetchBody, request: Request) -> Answer:
+        fetch = new_fetch(body, self._mint.claim_id(), 1)
+        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        return Answer(200, fetched_job(claimed[0])) if claimed else Answer(204, None)
+
+    async def _fetch_batch(self, body: FetchBatchBody, request: Request) -> Answer:
+        fetch = new_fetch(body, self._mint.claim_id(), body.count)
+        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        return Answer(200, FetchedBatch([fetched_job(job) for job in claimed]))
+
+    async def _search(self, body: SearchBody, request: Request) -> Answer:
+        if body.consistent:
+            await self._catch_up()
+        return Answer(200, await search.answer(self._read_db, body))
+
+    async def _fulltext(self, body: None, request: Request) -> Answer:
+        query = parse_query(FulltextQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await fulltext.answer(self._read_db, query))
+
+    async def _queues(self, body: None, request: Request) -> Answer:
+        if parse_query(QueuesQuery, request.query).consistent:
+            await self._catch_up()
+        return Answer(200, await queues.answer(self._read_db))
+
+    async def _workers(self, body: None, request: Request) -> Answer:
+        return Answer(200, await workers.answer(self._read_db))
+
+    async def _worker(self, body: None, request: Request) -> Answer:
+        return Answer(200, await worker.answer(self._read_db, *request.parameters))
+
+    async def _dead(self, body: None, request: Request) -> Answer:
+        return await self._search(search_body("dead", parse_query(StateListQuery, request.query)), request)
+
+    async def _held(self, body: None, request: Request) -> Answer:
+        return await self._search(search_body("held", parse_query(StateListQuery, request.query)), request)
+
+    async def _throughput(self, body: None, request: Request) -> Answer:
+        return Answer(200, await self._series(request))
+
+    async def _queue_throughput(self, body: None, request: Request) -> Answer:
+        return Answer(200, await self._series(request, *map(checked_name, request.parameters)))
+
+    async def _series(self, request: Request, queue: str | None = None) -> list[ThroughputPoint]:
+        query = parse_query(ThroughputQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return await throughput.answer(self._read_db, query, queue)
+
+    async def _error_groups(self, body: None, request: Request) -> Answer:
+        query = parse_query(ErrorGroupsQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await error_groups.answer(self._read_db, query))
+
+    async def _batches(self, body: None, request: Request) -> Answer:
+        query = parse_query(BatchesQuery, request.query)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await batches_list.answer(self._read_db, query))
+
+    async def _events(self, body: None, request: Request) -> Answer:
+        return await self._listening.stream(request)
+
+    async def _cluster_events(self, body: None, request: Request) -> Answer:
+        return await self._listening.page(request.query)
+
+    async def _catch_up(self) -> None:
+        """Wait until read.db holds everything that was answered, by any node, when the request came."""
+        await catch_up(self._shards, self._read_db)

@@ -1,0 +1,218 @@
+"""`GET /api/v1/events`: what happens on all shards, as server-sent events; and the same page by page.
+
+Each connection asks every shard of this node for events after its cursor, and sends what comes. Nothing piles up: a
+shard is asked again only when its last answer has left, so a connection holds one answer a shard at the most. A client
+that does not read within `WRITE_S` is closed; it comes back with its cursor and goes on where it stopped.
+
+What was kept is sent in the order of time over all shards; what happens from then on, as the shards tell it.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+from weakref import WeakSet
+
+import structlog
+
+from corvo.model.errors import Refusal
+from corvo.ops.operation import Answer
+from corvo.queries.events import (
+    NOW,
+    START,
+    EventsFound,
+    EventsPage,
+    EventsPageQuery,
+    EventsQuery,
+    EventView,
+    Filters,
+    Gap,
+    GetEvents,
+    event_view,
+    format_cursor,
+    merge_pages,
+    parse_cursor,
+    parse_filters,
+)
+from gateway.http.messages import Disconnected, Request, Streaming, Write, parse_query, to_json
+from gateway.shards.client import Shards
+
+CONNECTIONS_MAX = 1_000
+EVENTS_HELD = 256  # by one connection, of all shards together: about 100 kB, also while its client does not read
+EVENTS_AT_ONCE_MIN = 4  # of one shard
+KEEPALIVE_S = 15.0
+WAIT_MS = 20_000  # how long a shard may have nothing to tell before it is asked again
+WRITE_S = 30.0
+ASK_AGAIN_S = 1.0  # a shard that refused
+RETRY_MS = 1_000  # what a client is told to wait before it comes back
+
+log = structlog.get_logger()
+
+
+class Listening:
+    """All connections that listen: what they share."""
+
+    def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
+        self.shards = shards
+        self.draining = draining
+        self.open: WeakSet[Connection] = WeakSet()
+
+    async def page(self, query: bytes) -> Answer:
+        wanted = parse_query(EventsPageQuery, query)
+        filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
+        cursor = parse_cursor("after_seq", wanted.after_seq, len(self.shards))
+        found = await self.ask(cursor, wanted.limit, filters)
+        events, behind = merge_pages(cursor, found, wanted.limit)
+        has_more = len(events) < sum(len(one.events) for one in found) or any(one.has_more for one in found)
+        return Answer(200, EventsPage(events, format_cursor(behind), has_more, sum(one.missed for one in found)))
+
+    async def stream(self, request: Request) -> Answer:
+        wanted = parse_query(EventsQuery, request.query)
+        filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
+        cursor = self._begin(request, wanted)
+        if len(self.open) >= CONNECTIONS_MAX:
+            raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections listen already", retry_after_ms=RETRY_MS)
+        connection = Connection(self, request, cursor, filters)
+        self.open.add(connection)
+        await connection.catch_up()  # so that a shard that cannot be asked is a refusal, not an empty stream
+        return Answer(200, Streaming(b"text/event-stream", connection.run))
+
+    async def ask(self, cursor: list[int], events_max: int, filters: Filters) -> list[EventsFound]:
+        return await self.shards.ask_all(
+            [(shard, GetEvents(after, events_max, 0, filters)) for shard, after in enumerate(cursor)]
+        )
+
+    def _begin(self, request: Request, wanted: EventsQuery) -> list[int]:
+        count = len(self.shards)
+        if text := request.header(b"last-event-id"):
+            return parse_cursor("Last-Event-ID", text, count)
+        if text := wanted.last_event_id or wanted.after:
+            return parse_cursor("last_event_id" if wanted.last_event_id else "after", text, count)
+        if wanted.begin not in ("", "start", "now"):
+            raise Refusal("VALIDATION_ERROR", "from: expected start or now", field="from")
+        return [START if wanted.begin == "start" else NOW] * count
+
+
+class Connection:
+    def __init__(self, listening: Listening, request: Request, cursor: list[int], filters: Filters) -> None:
+        self._listening = listening
+        self._request = request
+        self._cursor = cursor
+        self._filters = filters
+        self._kept: list[EventsFound] = []  # found and not yet sent
+        self._at_once = max(EVENTS_HELD // len(cursor), EVENTS_AT_ONCE_MIN)
+        self._turn = asyncio.Lock()  # one writes at a time
+
+    async def catch_up(self) -> None:
+        self._kept = await self._listening.ask(self._cursor, self._at_once, self._filters)
+
+    async def _catch_up_at_last(self) -> None:
+        while True:
+            try:
+                return await self.catch_up()
+            except Refusal as refusal:
+                await self._pause(refusal)
+
+    async def run(self, write: Write) -> None:
+        """Until the client hangs up or the gateway drains."""
+        listening = self._listening
+        try:
+            await first_of(self._tell(write), self._request.hung_up(), listening.draining.wait())
+        finally:
+            listening.open.discard(self)
+
+    async def _tell(self, write: Write) -> None:
+        """First what was kept, in the order of time; then each shard for itself."""
+        await self._write(write, b"retry: %d\n\n" % RETRY_MS)
+        while True:
+            part, is_all = self._kept_part()
+            await self._write(write, part)
+            if is_all:
+                break
+            await self._catch_up_at_last()
+        shards = range(len(self._cursor))
+        await first_of(self._keep_alive(write), *(self._follow(shard, write) for shard in shards))
+
+    def _kept_part(self) -> tuple[bytes, bool]:
+        """What to send of it, and whether that is all there was."""
+        events, behind = merge_pages(self._cursor, self._kept, self._at_once)
+        is_all = len(events) == sum(len(one.events) for one in self._kept) and not any(
+            one.has_more for one in self._kept
+        )
+        parts = []
+        for shard, one in sorted(enumerate(self._kept), key=lambda item: item[1].missed > 0):
+            # What was looked at and not asked for is behind us at once; what was missed, when it was told.
+            self._cursor[shard] = one.events[0].seq - 1 if one.events else one.upto
+            if one.missed:
+                parts.append(self._frame(b"gap", Gap(shard, one.missed)))
+        parts += [self._event(event) for event in events]
+        self._cursor = behind
+        self._kept = []
+        parts.append(b"id: %b\n\n" % format_cursor(behind).encode())  # a place to come back to, before any event
+        return b"".join(parts), is_all
+
+    async def _follow(self, shard: int, write: Write) -> None:
+        while True:
+            try:
+                found = await self._park(shard)
+            except Refusal as refusal:  # the other shards go on meanwhile
+                await self._pause(refusal)
+                continue
+            async with self._turn:
+                parts = []
+                if found.missed:
+                    self._cursor[shard] += found.missed
+                    parts.append(self._frame(b"gap", Gap(shard, found.missed)))
+                parts += [self._event(event_view(shard, told)) for told in found.events]
+                self._cursor[shard] = found.upto
+                if parts:
+                    await self._write(write, b"".join(parts))
+
+    async def _park(self, shard: int) -> EventsFound:
+        shards = self._listening.shards
+        ask = GetEvents(self._cursor[shard], self._at_once, WAIT_MS, self._filters)
+        pending = shards.park(shard, ask, WAIT_MS)
+        try:
+            found: EventsFound = await pending.future
+            return found
+        finally:
+            if pending.future.cancelled():  # nobody listens any more: the shard must not wait on
+                shards.recall(shard, pending)
+
+    async def _pause(self, refusal: Refusal) -> None:
+        log.info("events wait for a shard", reason=refusal.message)
+        await asyncio.sleep(ASK_AGAIN_S)
+
+    async def _keep_alive(self, write: Write) -> None:
+        """With the cursor: whoever waits for rare events need not go through all the others when it comes back."""
+        while True:
+            await asyncio.sleep(KEEPALIVE_S)
+            async with self._turn:
+                await self._write(write, b":keepalive\nid: %b\n\n" % format_cursor(self._cursor).encode())
+
+    def _event(self, event: EventView) -> bytes:
+        self._cursor[event.shard] = event.seq
+        return self._frame(event.type.encode(), event)
+
+    def _frame(self, name: bytes, data: Any) -> bytes:
+        return b"id: %b\nevent: %b\ndata: %b\n\n" % (format_cursor(self._cursor).encode(), name, to_json(data))
+
+    async def _write(self, write: Write, piece: bytes) -> None:
+        try:
+            async with asyncio.timeout(WRITE_S):
+                await write(piece)
+        except TimeoutError:
+            log.info("a listener does not read", seconds=WRITE_S)
+            raise Disconnected from None
+
+
+async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
+    """Until one of them ends, in whatever way; then all do."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

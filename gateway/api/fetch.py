@@ -1,0 +1,183 @@
+"""Fetch, as a journey: queues on one shard or on many, waiting without claiming twice.
+
+On one shard the fetch itself waits there. Over several shards each is asked in turn, in the order in which the caller
+named the queues, or in one that is drawn by their weights; when none has a job, all are awaited (which claims nothing)
+and the first to call is asked again.
+
+A job that comes must find nothing between its shard's answer and the worker: what ends a wait early (the client hangs
+up, the gateway drains) works from the side, by recalling the parked calls, which are then answered empty.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from corvo.model import weighted_order
+from corvo.model.errors import Refusal
+from corvo.model.sharding import shard_of_queue
+from corvo.ops.jobs.fetch import Claimed, Fetch
+from corvo.queries.job import Await
+from gateway.shards.client import Pending, Shards, unreachable
+
+GRACE_S = 0.05  # a reply within this needs no watch over the client's connection
+
+
+class Fetching:
+    def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
+        self._shards = shards
+        self._draining = draining
+        self._parked: dict[int, list[tuple[int, Pending]]] = {}  # calls of each waiting fetch, by shard
+
+    def drain(self) -> None:
+        """End every wait, and let nobody wait from now on."""
+        self._draining.set()
+        for calls in list(self._parked.values()):
+            self._recall(calls)
+
+    async def fetch(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
+        """`hung_up` returns when the client is gone."""
+        begun = self.begin(fetch)
+        if begun is not None:
+            return await self.finish(*begun, hung_up)
+        return await self._fetch_over(fetch, hung_up)
+
+    def begin(self, fetch: Fetch) -> tuple[int, Pending] | None:
+        """A fetch on one shard leaves in this very tick, behind whatever was asked of that shard before it. None: its
+        queues are on several shards."""
+        if self._draining.is_set():
+            fetch.wait_ms = 0
+        shards = {shard_of_queue(queue, len(self._shards)) for queue in fetch.queues}
+        if len(shards) > 1:
+            return None
+        shard = shards.pop()
+        return shard, self._shards.park(shard, fetch, fetch.wait_ms)
+
+    async def finish(self, shard: int, pending: Pending, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
+        future: asyncio.Future[list[Claimed]] = pending.future
+        assert isinstance(pending.ask, Fetch)
+        if not pending.ask.wait_ms:
+            return await future  # nothing to watch over: the shard answers at once
+        # A claim may cross the recall: the recall is then answered with it.
+        with self._watched([(shard, pending)], hung_up):
+            return await future
+
+    def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
+        """Neighbouring queues of one shard together, in the order in which they are to be served; `among` only those
+        of one shard. With weights the order is drawn anew for each claim id, over all queues: so a queue gets its
+        share whatever shards the others are on, and however many of them are empty."""
+        queues = fetch.queues
+        if fetch.weights:
+            queues = [queues[place] for place in weighted_order.order(fetch.weights, fetch.claim_id)]
+        placed = ((shard_of_queue(queue, len(self._shards)), queue) for queue in queues)
+        wanted = [(shard, queue) for shard, queue in placed if among is None or shard == among]
+        return [(shard, [queue for _, queue in run]) for shard, run in groupby(wanted, lambda each: each[0])]
+
+    async def _fetch_over(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
+        deadline = monotonic() + fetch.wait_ms / 1000
+        by_shard: dict[int, list[str]] = {}
+        for queue in fetch.queues:
+            by_shard.setdefault(shard_of_queue(queue, len(self._shards)), []).append(queue)
+        claimed = await self._ask_in_turn(fetch, self._runs(fetch))
+        while True:
+            left_ms = int((deadline - monotonic()) * 1000)
+            if claimed or left_ms <= 0 or self._draining.is_set():
+                return claimed
+            asks = {
+                shard: Await(queues, fetch.worker_id, fetch.hostname, left_ms) for shard, queues in by_shard.items()
+            }
+            caller = await self._first_call(asks, hung_up)
+            if caller is None:
+                return []
+            claimed = await self._ask_in_turn(fetch, self._runs(fetch, caller))
+
+    async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
+        claimed: list[Claimed] = []
+        refusal: Refusal | None = None
+        for number, (shard, queues) in enumerate(runs):
+            part = msgspec.structs.replace(
+                fetch,
+                queues=queues,
+                weights=[],
+                count=fetch.count - len(claimed),
+                wait_ms=0,
+                claim_id=fetch.claim_id + number,
+            )
+            if not self._shards.is_up(shard):
+                refusal = unreachable(shard)  # one shard that is away must not keep the jobs of the others from workers
+                continue
+            try:
+                claimed += await self._shards.ask(shard, part)
+            except Refusal as refused:
+                refusal = refused
+            if len(claimed) >= fetch.count:
+                break
+        fetch.claim_id += len(runs)
+        if refusal is not None and not claimed and fetch.wait_ms == 0:
+            raise refusal
+        return claimed
+
+    async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> int | None:
+        """The shard that has a job. The other awaits are taken back."""
+        awaits: list[tuple[int, Pending]] = []
+        refusals: list[Refusal] = []
+        try:
+            for shard, ask in asks.items():  # one that is full refuses: those before it are taken back, too
+                awaits.append((shard, self._shards.park(shard, ask, ask.wait_ms)))
+            waiting: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
+            with self._watched(awaits, hung_up):
+                while waiting:
+                    done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    for shard, pending in awaits:
+                        if pending.future in done:
+                            if isinstance(error := pending.future.exception(), Refusal):
+                                refusals.append(error)  # the others may still call
+                            elif pending.future.result():
+                                return shard
+                if len(refusals) == len(awaits):
+                    raise refusals[0]
+                return None  # the patience of those that could be asked ended, or all were recalled
+        finally:
+            for shard, pending in awaits:
+                pending.future.add_done_callback(_look_at)
+                if not pending.future.done():
+                    self._shards.recall(shard, pending)
+
+    @contextmanager
+    def _watched(self, calls: list[tuple[int, Pending]], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
+        """Inside, the calls are recalled when the client hangs up or the gateway drains."""
+        loop = asyncio.get_running_loop()
+        watch: asyncio.Future[None] | None = None
+
+        def begin() -> None:
+            nonlocal watch
+            watch = asyncio.ensure_future(hung_up())
+            watch.add_done_callback(lambda ended: None if ended.cancelled() else self._recall(calls))
+
+        timer = loop.call_later(GRACE_S, begin)
+        self._parked[id(calls)] = calls
+        try:
+            yield
+        finally:
+            del self._parked[id(calls)]
+            timer.cancel()
+            if watch is not None:
+                watch.cancel()
+            for shard, pending in calls:
+                if pending.future.cancelled():  # whoever waited was ended from outside: the shard must not wait on
+                    self._shards.recall(shard, pending)
+
+    def _recall(self, calls: list[tuple[int, Pending]]) -> None:
+        for shard, pending in calls:
+            if not pending.future.done():
+                self._shards.recall(shard, pending)
+
+
+def _look_at(future: "asyncio.Future[Any]") -> None:
+    """An outcome that nobody wants: looked at, so that the loop does not report it as overlooked."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,49 @@
+"""`POST /admin/rebuild-read-db`: ask the mirror for a rebuild, and perhaps wait until readers are shown it.
+
+The mirror takes the request within a second (`mirror/request.py`); that it is done shows in the generation.
+"""
+
+import asyncio
+import time
+from pathlib import Path
+
+from corvo.model.errors import Refusal
+from corvo.ops.operation import Answer
+from corvo.queries.rebuild import RebuildQuery, RebuildView
+from gateway.http.messages import Request, parse_query
+from gateway.readdb import rebuild_request as requests
+from gateway.search.database import ReadDb
+from gateway.search.lag import Lag, read_lag
+
+WAIT_S_MAX = 60.0
+_LOOK_EVERY_S = 0.05
+
+
+class Rebuilding:
+    def __init__(self, data_dir: Path, read_db: ReadDb) -> None:
+        self._data_dir = data_dir
+        self._read_db = read_db
+
+    async def ask(self, body: None, request: Request) -> Answer:
+        query = parse_query(RebuildQuery, request.query)
+        before = await self._look()
+        generation = "" if before is None else before.generation
+        requests.leave(self._data_dir)
+        is_gone = asyncio.ensure_future(request.hung_up())
+        try:
+            deadline = time.monotonic() + (WAIT_S_MAX if query.wait else 0.0)
+            while time.monotonic() < deadline and not is_gone.done():
+                await asyncio.sleep(_LOOK_EVERY_S)
+                now = await self._look()
+                if now is not None and now.generation != generation:
+                    return Answer(200, RebuildView("ok", True, now.generation, round(now.rebuild_ms, 3)))
+        finally:
+            is_gone.cancel()
+        return Answer(202, RebuildView("building", False, generation))
+
+    async def _look(self) -> Lag | None:
+        """None: there is nothing to be read. It is being built already."""
+        try:
+            return await read_lag(self._read_db)
+        except Refusal:
+            return None

@@ -1,0 +1,249 @@
+"""`GET /api/v1/stream`: one WebSocket for everything a worker or producer does.
+
+Frames are answered out of order, each by its `id`: a fetch that waits holds up nobody. What bounds it: frames under
+way per stream and over all streams (more are answered `OVERLOADED`, which also stops the reading of a client that does
+not read), the size of a frame (the server closes with 1009), and the deadlines of the shards.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from corvo.model.errors import Refusal
+from corvo.model.json_input import decode_body
+from corvo.model.sharding import shard_of_queue
+from corvo.ops.jobs.fetch import Fetch, fetched_job
+from corvo.ops.operation import Asking
+from gateway.api.fetch import Fetching
+from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
+from gateway.http.messages import FRAME_LANE, Receive, Scope, Send, to_json
+from gateway.http.websocket import FrameLane
+from gateway.shards.client import Shards
+from gateway.shards.moved_jobs import settle
+from gateway.shards.plan_executor import carry_out
+
+PATH = "/api/v1/stream"
+FRAMES_PER_STREAM = 64
+FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # with those that are refused and whose refusal waits for the client to read
+FRAMES_MAX = 4_096
+REST_S_MAX = 1.0
+STREAMS_MAX = 4_096
+OVERLOAD_MS = 25  # per hundred frames under way: about what they take
+DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; what is under way is still answered")
+
+log = structlog.get_logger()
+
+
+class Codec(NamedTuple):
+    """How a subprotocol writes frames."""
+
+    to_json: Callable[[bytes], bytes]
+    from_json: Callable[[bytes], bytes]
+
+
+def _msgpack_to_json(raw: bytes) -> bytes:
+    """By way of JSON, because that is what a payload is stored as: what JSON cannot say is refused, not bent."""
+    try:
+        return json.dumps(msgspec.msgpack.decode(raw), allow_nan=False, separators=(",", ":")).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Refusal("PARSE_ERROR", f"the frame is not MessagePack that JSON could say: {error}") from None
+
+
+def _json_to_msgpack(raw: bytes) -> bytes:
+    return msgspec.msgpack.encode(msgspec.json.decode(raw))
+
+
+CODECS = {
+    "corvo.json.v1": Codec(lambda raw: raw, lambda raw: raw),
+    "corvo.msgpack.v1": Codec(_msgpack_to_json, _json_to_msgpack),
+}
+
+
+class Streams:
+    """All open streams: what they share, and how they end."""
+
+    def __init__(self, shards: Shards, fetching: Fetching, asking: Asking) -> None:
+        self.shards = shards
+        self.fetching = fetching
+        self.asking = asking
+        self.frames = 0
+        self.is_draining = False
+        self._open: set[Stream] = set()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        wanted: list[str] = scope.get("subprotocols") or []
+        protocol = next((name for name in wanted if name in CODECS), None)
+        if wanted and protocol is None:
+            await send({"type": "websocket.close", "code": 1002, "reason": f"spoken here: {', '.join(CODECS)}"})
+            return
+        if self.is_draining or len(self._open) >= STREAMS_MAX:
+            await send({"type": "websocket.close", "code": 1013, "reason": "try again later"})
+            return
+        lane: FrameLane | None = scope.get("state", {}).get(FRAME_LANE)
+        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"], lane)
+        self._open.add(stream)
+        try:
+            await send({"type": "websocket.accept", "subprotocol": protocol})
+            await stream.run()
+        finally:
+            self._open.discard(stream)
+            if lane is not None:
+                lane.end()
+
+    def drain(self) -> None:
+        """Tell every client; each stream closes when its frames are answered."""
+        self.is_draining = True
+        for stream in self._open:
+            stream.drain()
+
+
+class Stream:
+    def __init__(
+        self, streams: Streams, receive: Receive, send: Send, codec: Codec, lane: FrameLane | None = None
+    ) -> None:
+        """With a lane, plain frames come and answers go by it; without one, all of them by the server."""
+        self._streams = streams
+        self._codec = codec
+        self._receive = receive
+        self._send = send
+        self._lane = lane
+        self._rests_until = 0.0  # of the loop's clock
+        if lane is not None:
+            lane.open(self._take, self._rest)
+        self._running: set[asyncio.Task[None]] = set()
+        self._gone = asyncio.Event()
+        self._decoder = msgspec.json.Decoder(Frame)
+
+    async def run(self) -> None:
+        try:
+            while True:
+                message = await self._receive()
+                if message["type"] != "websocket.receive":
+                    return
+                self._take(message.get("bytes") or (message.get("text") or "").encode())
+                await self._rest()
+                if len(self._running) >= FRAMES_HELD_MAX:  # of a client that does not read what it is refused
+                    await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._gone.set()
+            for task in list(self._running):
+                task.cancel()
+
+    def drain(self) -> None:
+        self._start(self._drain())
+
+    async def _drain(self) -> None:
+        await self._answer(DRAINING)
+        others = self._running - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others)
+        if self._lane is not None:
+            self._lane.flush()
+        await self._send({"type": "websocket.close", "code": 1001, "reason": "the server is stopping"})
+
+    def _take(self, raw: bytes) -> None:
+        try:
+            frame = decode_body(self._decoder, self._codec.to_json(raw))
+        except Refusal as refusal:
+            self._start(self._answer(FrameRefused(None, refusal.code, refusal.message)))
+            return
+        streams = self._streams
+        if len(self._running) >= FRAMES_PER_STREAM or streams.frames >= FRAMES_MAX:
+            wait_ms = OVERLOAD_MS * (1 + streams.frames // 100)
+            self._rests_until = max(self._rests_until, asyncio.get_running_loop().time() + wait_ms / 1000)
+            self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many frames under way", wait_ms)))
+            return
+        self._start(self._serve(frame))
+
+    async def _rest(self) -> None:
+        """A stream that was refused a frame is not read again before it was told to come back: refusing is work too,
+        and whoever ignores the hint must not take the time of those who are served."""
+        rest_s = self._rests_until - asyncio.get_running_loop().time()
+        if rest_s > 0:
+            await asyncio.sleep(min(rest_s, REST_S_MAX))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a frame failed", error=repr(error))
+
+    async def _serve(self, frame: Frame) -> None:
+        self._streams.frames += 1
+        try:
+            await self._answer(await self._ask(frame))
+        except Refusal as refusal:
+            await self._answer(FrameRefused(frame.id, refusal.code, refusal.message, refusal.retry_after_ms))
+        finally:
+            self._streams.frames -= 1
+
+    async def _ask(self, frame: Frame) -> FrameAnswer:
+        streams = self._streams
+        plan = FramePlan(streams.asking, frame)
+        fetch = plan.fetch(streams.asking)
+        futures = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
+        if not plan.apart:
+            return await self._gather(plan, fetch, futures, None)
+        apart = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.apart), return_exceptions=True)
+        try:
+            return await self._gather(plan, fetch, futures, apart)
+        finally:
+            apart.cancel()  # the client may have gone while we waited for something else
+
+    async def _gather(
+        self,
+        plan: FramePlan,
+        fetch: Fetch | None,
+        futures: "list[asyncio.Future[Any]]",
+        apart: "asyncio.Future[list[Any]] | None",
+    ) -> FrameAnswer:
+        streams = self._streams
+        begun = None
+        # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
+        if fetch is not None and apart is None and _is_near(plan, fetch, len(streams.shards)):
+            begun = streams.fetching.begin(fetch)
+        results = await settle(streams.shards, plan.calls, await _outcomes(futures))
+        results_apart = [] if apart is None else await apart
+        if fetch is None:
+            return plan.conclude(results, results_apart, None)
+        if begun is not None:
+            claimed = await streams.fetching.finish(*begun, self._hung_up)
+        else:
+            claimed = await streams.fetching.fetch(fetch, self._hung_up)
+        return plan.conclude(results, results_apart, [fetched_job(job) for job in claimed])
+
+    async def _hung_up(self) -> None:
+        await self._gone.wait()
+
+    async def _answer(self, answer: FrameAnswer | FrameRefused) -> None:
+        raw = self._codec.from_json(to_json(answer))
+        if self._lane is None:
+            await self._send({"type": "websocket.send", "bytes": raw})
+        else:
+            self._lane.send(raw)
+            await self._lane.drained()
+
+
+def _is_near(plan: FramePlan, fetch: Fetch, shard_count: int) -> bool:
+    places = {shard_of_queue(queue, shard_count) for queue in fetch.queues}
+    return all(shard in places for shard, _ in plan.calls)
+
+
+async def _outcomes(futures: "list[asyncio.Future[Any]]") -> list[Any]:
+    """Results, with a refusal in place of a shard's. Anything else is a fault of ours and goes up."""
+    outcomes = []
+    for future in futures:
+        try:
+            outcomes.append(await future)
+        except Refusal as refusal:
+            outcomes.append(refusal)
+    return outcomes

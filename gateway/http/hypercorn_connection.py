@@ -1,0 +1,173 @@
+"""One connection of a client, as Hypercorn serves it, with an express lane and better manners at its end."""
+
+import asyncio
+from collections.abc import Callable
+from ssl import SSLError
+from typing import Any
+
+import h11
+import hypercorn.asyncio.run
+import hypercorn.protocol
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.typing import LifespanState
+
+from gateway.http.fast_path import READ_BYTES, Parcel, Pen, ServerHeaders, recognise
+from gateway.http.http2 import Http2
+from gateway.http.messages import FRAME_LANE, Response
+from gateway.http.websocket import UNSENT_BYTES_MAX, FrameLane
+
+CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
+FAREWELL_S = 1.0  # for a client of TLS to answer our last word; many never do
+
+
+class Connection(TCPServer):
+    """Between two requests, data goes to the lane; what the lane does not know, and all that belongs to it, to the
+    server. An application without a lane (`attend`) is served by Hypercorn alone.
+
+    Hypercorn keeps the socket of an idle client that has gone until `keep_alive_timeout`: at a hundred visits a
+    second that is 7,500 descriptors for nobody. Ours is closed with the client, and with one that reads nothing."""
+
+    _has_gone = False
+    _is_busy = False  # in the lane
+    _active_at = 0.0  # when the lane last had something to do
+
+    # Reading
+
+    async def _read_data(self) -> None:
+        attend = getattr(getattr(self.app, "app", None), "attend", None)
+        while not self.reader.at_eof():
+            try:
+                data = await self.reader.read(READ_BYTES)
+                if data and self._frames.take is not None:
+                    await self._take_frames(self._frames.take, data)
+                    continue
+            except (OSError, SSLError):
+                break
+            if attend is not None and data and self._is_between_requests():
+                rest = await self._serve_in_lane(attend, data)
+                if rest is None:
+                    break
+                if not rest:
+                    continue
+                data = rest
+            await self.protocol.handle(RawData(data))
+        await self.protocol.handle(Closed())
+        self._has_gone = True
+        await self.idle_task.stop()
+
+    def _is_between_requests(self) -> bool:
+        """Whether the server has no part of a request in hand. It returns from `handle` only when it needs data."""
+        connection = getattr(self.protocol.protocol, "connection", None)
+        return (
+            type(connection) is h11.Connection
+            and connection.their_state is h11.IDLE
+            and connection.our_state is h11.IDLE
+            and not len(connection._receive_buffer)
+        )
+
+    async def _serve_in_lane(self, attend: Any, data: bytes) -> bytes | None:
+        """What is left for the server; None when the connection is to be closed."""
+        while data and (head := recognise(data)) is not None:
+            parcel = Parcel(head, data, self.reader)
+            pen = Pen(self.writer.write, self._server_headers.text())
+            self._is_busy = True
+            may_go_on = False
+            try:
+                await attend(parcel, Response(parcel, pen.send))
+                may_go_on = parcel.is_read and not parcel.must_close and not self.context.terminated.is_set()
+            finally:
+                self._is_busy = False
+                self._active_at = self.loop.time()
+                if parcel.ahead is not None and not may_go_on:
+                    parcel.ahead.cancel()
+            if not may_go_on:
+                return None
+            if self.writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+                try:
+                    await self.writer.drain()
+                except ConnectionError:
+                    return None
+            data = parcel.left
+            if parcel.ahead is not None:
+                data += await self._next_behind(parcel.ahead)
+        return data
+
+    async def _next_behind(self, reading: "asyncio.Task[bytes]") -> bytes:
+        """What a wait's watch over the connection reads; empty at its end."""
+        try:
+            return await reading
+        except (OSError, SSLError):
+            return b""
+
+    async def _take_frames(self, take: Callable[[bytes], None], data: bytes) -> None:
+        """Of an open stream: plain frames to whoever serves it, all others to the server."""
+        for message, raw in self._frames.framer.feed(data):
+            if message is not None:
+                take(message)
+            else:
+                await self.protocol.handle(RawData(raw))
+        await self._frames.may_read_on()
+
+    # Idling and closing
+
+    async def _idle_timeout(self) -> None:
+        """The lane makes no timer for each request: it notes the time, and this one looks at the note."""
+        while (left_s := self._active_at + self.config.keep_alive_timeout - self.loop.time()) > 0 or self._is_busy:
+            try:
+                await asyncio.wait_for(self.context.terminated.wait(), max(left_s, 1.0))
+            except TimeoutError:
+                continue
+            if self._is_busy:
+                return  # the lane closes when it has answered
+            break
+        await asyncio.shield(self._initiate_server_close())
+
+    async def _initiate_server_close(self) -> None:
+        await super()._initiate_server_close()
+        if self._is_secure:
+            self.reader.feed_eof()  # else who reads would wait for the client's last word
+
+    async def run(self) -> None:
+        self._active_at = self.loop.time()
+        self._is_secure = self.writer.get_extra_info("ssl_object") is not None
+        self._frames = FrameLane(self.writer)
+        self._server_headers = ServerHeaders(self.config)
+        self.state = LifespanState({**self.state, FRAME_LANE: self._frames})  # what an application finds in its scope
+        await super().run()
+
+    async def _close(self) -> None:
+        """What a client does not read is not kept for it for ever."""
+        timer = self.loop.call_later(CLOSE_S, self.writer.transport.abort)
+        try:
+            if self._is_secure:
+                await self._take_leave()
+            else:
+                await super()._close()
+        finally:
+            timer.cancel()
+
+    async def _take_leave(self) -> None:
+        """TLS closes when both sides have said so. Many a client never does, and nobody waits for it."""
+        self.writer.transport.set_write_buffer_limits(high=1)
+        try:
+            await self.writer.drain()  # all of it
+            async with asyncio.timeout(FAREWELL_S) as farewell:
+                await super()._close()
+            if farewell.expired():
+                self.loop.call_later(CLOSE_S, self.writer.transport.abort)
+                self.reader.feed_eof()
+        except OSError:
+            pass  # also: what was on its way came after the end
+
+    async def protocol_send(self, event: Event) -> None:
+        if isinstance(event, Updated) and event.idle:
+            self._active_at = self.loop.time()
+        if not (self._has_gone and isinstance(event, Updated)):  # nobody is left to idle for
+            await super().protocol_send(event)
+
+
+def install() -> None:
+    """There is no setting for it."""
+    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined]
+    hypercorn.protocol.H2Protocol = Http2  # type: ignore[attr-defined,assignment]

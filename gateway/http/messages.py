@@ -1,0 +1,296 @@
+"""The edge of HTTP as plain ASGI: what is refused before it is understood, how bodies are read, how answers leave.
+
+The server in front lets through more than we want to see (no body limit, no time-out, both length headers at once,
+cleartext HTTP/2, undecoded oddities in the path); each of these is refused here, in one place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from corvo.model.errors import Refusal
+from corvo.model.json_input import validation_refusal
+from corvo.model.limits import BODY_BYTES_MAX
+
+T = TypeVar("T")
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Write = Callable[[bytes], Awaitable[None]]
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+HEADERS_MAX = 100
+HEADER_BYTES_MAX = 16 * 1024
+PATH_BYTES_MAX = 8 * 1024
+HTTP2_STREAMS_MAX = 100  # of one connection; more are refused, and may be sent again
+HTTP2_HEAD_BYTES_MAX = 32 * 1024  # as HTTP/2 counts them; beyond it the connection ends
+BODY_TIMEOUT_S = 15.0
+LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
+SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/workers/", b"/api/v1/webhooks/")  # where a path holds such a name
+FRAME_LANE = "corvo.frames"  # in the state of a scope: the connection's own way to read and write frames of a stream
+ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
+
+to_json = msgspec.json.Encoder().encode
+_JSON = (b"content-type", b"application/json")
+_CLOSE = (b"connection", b"close")
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    code: str
+    field: str | None = None
+    retry_after_ms: int = 0
+
+
+class Disconnected(Exception):
+    """The client went away in the middle of its request."""
+
+
+class Streaming(NamedTuple):
+    """The body of an answer that goes on: `run` writes piece by piece, and its return ends the answer."""
+
+    content_type: bytes
+    run: Callable[[Write], Awaitable[None]]
+
+
+class Request:
+    """One request after the checks of the edge. The body is read on demand, once."""
+
+    __slots__ = (
+        "_is_late",
+        "_length",
+        "_receive",
+        "content_type",
+        "method",
+        "must_close",
+        "parameters",
+        "path",
+        "query",
+        "scope",
+        "started",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.started = perf_counter()
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
+        self.parameters: tuple[str, ...] = ()  # of the path, once its route is known
+        self.content_type = b""
+        self.must_close = False
+        self._receive = receive
+        self._length = -1
+        self._is_late = False
+
+    def check(self) -> None:
+        """Everything that can be refused from the head alone."""
+        scope = self.scope
+        if scope["http_version"] == "2" and scope["scheme"] == "http":
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", "HTTP/2 is spoken over TLS only")
+        if scope["http_version"] not in ("1.1", "1.0", "2"):
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", f"HTTP/{scope['http_version']} is not spoken here")
+        if self.method not in METHODS:
+            raise Refusal("METHOD_NOT_ALLOWED", f"the method {self.method[:20]} is not served")
+        self._check_path()
+        self._check_headers()
+
+    def _check_path(self) -> None:
+        raw: bytes = self.scope.get("raw_path") or self.path.encode()
+        if len(raw) + len(self.query) > PATH_BYTES_MAX:
+            self.must_close = True
+            raise Refusal("URI_TOO_LONG", f"the address is longer than {PATH_BYTES_MAX} bytes")
+        if raw[:1] != b"/":
+            raise Refusal("BAD_REQUEST", "the address must begin with /")
+        if b"%" in raw:
+            lowered = raw.lower()
+            if b"%00" in lowered or "\ufffd" in self.path:
+                raise Refusal("BAD_REQUEST", "the address holds an encoded NUL, or bytes that are not UTF-8")
+            if b"%2f" in lowered:
+                if not raw.startswith(SLASH_IN_NAMES):
+                    raise Refusal(
+                        "BAD_REQUEST",
+                        "the address holds an encoded slash; only the name of a queue or a worker may have one",
+                    )
+                pieces = raw.decode(errors="replace").split("/")
+                self.path = "/".join(unquote(piece).replace("/", ENCODED_SLASH) for piece in pieces)
+
+    def _check_headers(self) -> None:
+        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
+        size = 0
+        is_chunked = False
+        for name, value in headers:
+            size += len(name) + len(value)
+            if name == b"content-length":
+                if not value.isdigit() or len(value) > 20 or self._length >= 0:
+                    self.must_close = True
+                    raise Refusal("BAD_REQUEST", "content-length is not one number")
+                self._length = int(value)
+            elif name == b"content-type":
+                self.content_type = value
+            elif name == b"transfer-encoding":
+                is_chunked = True
+            elif name == b"content-encoding":
+                raise Refusal("UNSUPPORTED_MEDIA_TYPE", "compressed bodies are not read; send plain JSON")
+        if len(headers) > HEADERS_MAX or size > HEADER_BYTES_MAX:
+            self.must_close = True
+            raise Refusal(
+                "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together are read"
+            )
+        if is_chunked and self._length >= 0:
+            # Two lengths for one body is how requests are smuggled past a proxy: trust neither.
+            self.must_close = True
+            raise Refusal("BAD_REQUEST", "content-length and transfer-encoding exclude each other")
+        if self._length > BODY_BYTES_MAX:
+            self.must_close = True
+            raise Refusal("BODY_TOO_LARGE", f"a body of {self._length} bytes; at most {BODY_BYTES_MAX} are read")
+
+    async def body(self) -> bytes:
+        """The whole body, within the limits of size and time."""
+        # By hand what `asyncio.timeout` does: every request comes this way, and it costs a third.
+        task = asyncio.current_task()
+        assert task is not None
+        timer = asyncio.get_running_loop().call_later(BODY_TIMEOUT_S, self._give_up, task)
+        try:
+            return await self._read()
+        except asyncio.CancelledError:
+            if not self._is_late or task.uncancel() > 0:
+                raise
+            self.must_close = True
+            raise Refusal("REQUEST_TIMEOUT", f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
+        finally:
+            timer.cancel()
+
+    def _give_up(self, task: "asyncio.Task[Any]") -> None:
+        self._is_late = True
+        task.cancel()
+
+    async def _read(self) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            part = message.get("body", b"")
+            size += len(part)
+            if size > BODY_BYTES_MAX:
+                self.must_close = True
+                raise Refusal("BODY_TOO_LARGE", f"the body is longer than {BODY_BYTES_MAX} bytes")
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    def header(self, name: bytes) -> str:
+        """Its value, by the name in small letters; empty when there is none."""
+        headers: list[tuple[bytes, bytes]] = self.scope["headers"]
+        return next((value.decode("latin-1") for known, value in headers if known == name), "")
+
+    async def hand_on(self, app: App, send: Send) -> None:
+        """To another application, which reads the body itself."""
+        await app(self.scope, self._receive, send)
+
+    async def hung_up(self) -> None:
+        """Returns when the client is gone. Only after the body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+class Response:
+    """Sends one answer. Every answer carries how long it took to make."""
+
+    __slots__ = ("_request", "_send", "status")
+
+    def __init__(self, request: Request, send: Send) -> None:
+        self._request = request
+        self._send = send
+        self.status = 0
+
+    async def json(self, status: int, body: Any, extra: list[tuple[bytes, bytes]] | None = None) -> None:
+        await self.send(status, b"" if body is None else to_json(body), _JSON if body is not None else None, extra)
+
+    async def refusal(self, refusal: Refusal) -> None:
+        extra = []
+        if refusal.retry_after_ms:
+            extra.append((b"retry-after", f"{refusal.retry_after_ms / 1000:.3f}".encode()))
+        body = ErrorBody(refusal.message, refusal.code, refusal.field, refusal.retry_after_ms)
+        await self.json(refusal.status, body, extra)
+
+    async def send(
+        self,
+        status: int,
+        content: bytes,
+        content_type: tuple[bytes, bytes] | None,
+        extra: list[tuple[bytes, bytes]] | None = None,
+    ) -> None:
+        self.status = status
+        request = self._request
+        headers = [
+            (b"content-length", b"%d" % len(content)),
+            _timing(request),
+        ]
+        if content_type is not None:
+            headers.append(content_type)
+        if extra:
+            headers += extra
+        if request.must_close:
+            headers.append(_CLOSE)
+        if status == 204:
+            del headers[0]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
+
+    async def stream(self, status: int, streaming: Streaming) -> None:
+        """Written as it comes; neither a browser nor a proxy on the way should keep any of it."""
+        self.status = status
+        headers = [
+            (b"content-type", streaming.content_type),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+            _timing(self._request),
+        ]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await streaming.run(self._write)
+        try:
+            async with asyncio.timeout(LAST_WORD_S):
+                await self._send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            raise Disconnected from None
+
+    async def _write(self, piece: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def relay(self, message: MutableMapping[str, Any]) -> None:
+        """Passes on what another application sends, with its time, and notes its status."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message["headers"], _timing(self._request)]}
+        await self._send(message)
+
+
+def _timing(request: Request) -> tuple[bytes, bytes]:
+    return b"server-timing", b"proc;dur=%.3f" % ((perf_counter() - request.started) * 1000)
+
+
+def require_json(content_type: bytes) -> None:
+    """The body must say that it is JSON: a browser cannot be tricked into sending that across sites by a form."""
+    kind, _, parameters = content_type.lower().partition(b";")
+    charset = parameters.strip()
+    if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):
+        shown = content_type.decode("latin-1")[:100] or "missing"
+        raise Refusal("UNSUPPORTED_MEDIA_TYPE", f"content-type is {shown}; send application/json")
+
+
+def parse_query(kind: type[T], query: bytes) -> T:
+    """What stands after the `?`, as its struct."""
+    try:
+        return msgspec.convert(dict(parse_qsl(query.decode(), keep_blank_values=True)), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise validation_refusal(error, kind) from None
+    except UnicodeDecodeError as error:
+        raise Refusal("VALIDATION_ERROR", f"the query of the address: {error}") from None

@@ -1,0 +1,28 @@
+"""The table of what happened in each queue, minute by minute. Its records are `corvo.state.minutes`."""
+
+import sqlalchemy as sa
+
+from corvo.model.job import Minute
+from gateway.readdb.seed_tables import INTEGER, integer, metadata, text
+
+queue_minutes = sa.Table(
+    "queue_minutes",
+    metadata,
+    text("queue", primary_key=True),
+    sa.Column("minute", INTEGER, primary_key=True, autoincrement=False),  # since 1970
+    integer("shard"),
+    integer("enqueued"),
+    integer("completed"),
+    integer("failed"),  # attempts
+    integer("dead"),
+    sqlite_with_rowid=False,  # a day of a queue lies together, in its order
+)
+
+_AMOUNTS = ("enqueued", "completed", "failed", "dead")
+BY_MINUTE = sa.Index("idx_queue_minutes_minute", queue_minutes.c.minute, *(queue_minutes.c[name] for name in _AMOUNTS))
+
+MINUTE_COLUMNS = ("queue", "minute", "shard", *_AMOUNTS)
+
+
+def minute_row(shard: int, minute: Minute) -> tuple[str | int, ...]:
+    return (minute.queue, minute.minute, shard, minute.enqueued, minute.completed, minute.failed, minute.died)

@@ -1,0 +1,323 @@
+"""The tables of the read database: the seed's schema, and what the mirror needs beside it.
+
+Read by `statements.py` (which writes them) and by `gateway/search` (which reads them); `ddl.py` turns them into
+statements for SQLite and for PostgreSQL. A read database is derived from the shards and never migrated: one with
+another fingerprint of its schema is built anew.
+
+Departures from the seed, each with its reason:
+
+- `shard` on the mirrored tables: a shard deletes and rescans only rows of its own.
+- `jobs` and `job_errors` count the shard to their key, because a job may move and each shard is followed at a pace of
+  its own. For a moment such a job may stand under both shards, or neither. Whatever order their news comes in, a shard
+  writes and deletes its own row only, and in the end the job stands where it is. So an id is not unique here, and
+  nothing refers to it as a foreign key.
+- `job_errors` also knows `claim`, the number of the claim that failed; (job, claim) is the record's name on the shard.
+  Beside the failure stand the worker and the start of the attempt, the queue in which it failed (the job may have moved
+  since), and the fingerprint of the error's text (`corvo/model/fingerprint.py`); NULL: the job did not fail.
+- `queues` carries the shard's exact counts, so that no list ever counts jobs, and the totals with which the minute of
+  its newest change began; minutes that are over stand in `queue_minutes` (`minutes.py`). It has `draining`, and the
+  retention of each final state: NULL is that of the server, 0 is for ever.
+- `workers` is kept per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
+- `batches` counts every outcome and has three callbacks (JSON: queue, payload) instead of one. `pending` is what has
+  not ended yet, `failed` every end but success.
+- `schedules` knows whether it is paused, what its jobs are like and which slots it catches up with. `last_run` is the
+  last slot that fired; `next_run` is NULL while it is paused, and after a change the moment of that change, until the
+  leader has worked out the slot.
+- Names of schedules are unique on the shards; here one may be gone and back in any order, like a job.
+- `unique_locks` stays empty. Who holds a key is decided and read on the queue's shard; `jobs.unique_key` finds the jobs
+  here, and a copy of the locks would be two more writes for each of them.
+- `jobs.seq` numbers the versions of rows: each write of a job gives it a greater one, and what was written last is
+  the end of the table. The indexes of `fulltext.py` follow along it. On PostgreSQL, which has none, it stays.
+- `jobs` knows `claimed_at` of a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
+- The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
+  search are read in order of creation, while the order of fetching lives in LevelDB. The index of unique keys begins
+  with the key: people look for one without knowing the queue. Each sort of search has an index.
+- Active jobs have an index by worker instead of one by lease: whose lease is over is the shard's business.
+- Foreign keys are declared, not enforced: rows of several shards arrive in any order. On PostgreSQL there are none.
+- `jobs_fts` and what else searches texts on SQLite is made by `fulltext.py`, behind the jobs and not with them.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from gateway.readdb import minutes, text_index  # noqa: F401  # their tables belong to the schema
+from gateway.readdb.seed_tables import (
+    INTEGER,
+    counted_id,
+    integer,
+    integer_or_null,
+    job_reference,
+    metadata,
+    real,
+    real_or_null,
+    shard_in_key,
+    text,
+    text_or_null,
+)
+
+ROWS_VERSION = 3  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
+
+jobs = sa.Table(
+    "jobs",
+    metadata,
+    sa.Column("seq", INTEGER, primary_key=True),
+    text("id"),
+    integer("shard"),
+    text("queue"),
+    text("state", default="pending"),
+    text("payload"),
+    integer("priority", default=2),
+    integer("attempt", default=0),
+    integer("max_retries", default=3),
+    text("retry_backoff", default="exponential"),
+    integer("retry_base_delay_ms", default=5000),
+    integer("retry_max_delay_ms", default=600_000),
+    text_or_null("unique_key"),
+    text_or_null("idempotency_key"),
+    text_or_null("batch_id"),
+    text_or_null("worker_id"),
+    text_or_null("hostname"),
+    text_or_null("tags"),
+    text_or_null("progress"),
+    text_or_null("checkpoint"),
+    text_or_null("result"),
+    text_or_null("result_schema"),
+    text_or_null("parent_id"),
+    text_or_null("chain_id"),
+    integer_or_null("chain_step"),
+    text_or_null("chain_config"),
+    integer("provider_error", default=0),
+    text_or_null("routing"),
+    text_or_null("routing_target"),
+    integer("routing_index", default=0),
+    integer_or_null("agent_max_iterations"),
+    real_or_null("agent_max_cost_usd"),
+    text_or_null("agent_iteration_timeout"),
+    integer("agent_iteration", default=0),
+    real("agent_total_cost_usd", default=0),
+    text_or_null("hold_reason"),
+    text_or_null("lease_expires_at"),
+    text_or_null("scheduled_at"),
+    text_or_null("expire_at"),
+    text("created_at"),
+    text_or_null("claimed_at"),
+    text_or_null("started_at"),
+    text_or_null("completed_at"),
+    text_or_null("failed_at"),
+    sa.UniqueConstraint("id", "shard"),
+)
+
+
+def _where(condition: sa.ColumnElement[bool] | sa.TextClause) -> dict[str, Any]:
+    """Of a partial index, on either database."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
+
+# Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
+BY_QUEUE = sa.Index("idx_jobs_queue_state_created", jobs.c.queue, jobs.c.state, jobs.c.created_at)
+BY_STATE = sa.Index("idx_jobs_state_created", jobs.c.state, jobs.c.created_at)
+BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
+BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's own name for that of the unique (id, shard)
+sa.Index(
+    "idx_jobs_scheduled",
+    jobs.c.state,
+    jobs.c.scheduled_at,
+    **_where(sa.text("state IN ('scheduled', 'retrying')")),
+)
+BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, **_where(sa.text("state = 'active'")))
+
+
+def _where_given(name: str, column: str, *rest: str) -> sa.Index:
+    """Of the jobs that have a value there; the others cost nothing."""
+    indexed = [jobs.c[each] for each in (column, *rest)]
+    return sa.Index(name, *indexed, **_where(jobs.c[column].is_not(None)))
+
+
+BY_UNIQUE = _where_given("idx_jobs_unique", "unique_key", "queue")
+BY_BATCH = _where_given("idx_jobs_batch", "batch_id")
+BY_CHAIN = _where_given("idx_jobs_chain", "chain_id")
+BY_PARENT = _where_given("idx_jobs_parent", "parent_id")
+BY_EXPIRE = _where_given("idx_jobs_expire", "expire_at")
+
+# For the sorts of search. Nearly every job is of normal priority and is tried once: those need no entry of their own.
+BY_STARTED = _where_given("idx_jobs_started", "started_at")
+BY_COMPLETED = _where_given("idx_jobs_completed", "completed_at")
+BY_FAILED = _where_given("idx_jobs_failed", "failed_at")
+BY_DUE = _where_given("idx_jobs_due", "scheduled_at")
+URGENT = "priority < 2"
+TRIED_AGAIN = "attempt > 1"
+BY_PRIORITY = sa.Index("idx_jobs_priority", jobs.c.priority, jobs.c.created_at, **_where(sa.text(URGENT)))
+BY_ATTEMPT = sa.Index("idx_jobs_attempt", jobs.c.attempt, jobs.c.created_at, **_where(sa.text(TRIED_AGAIN)))
+
+job_errors = sa.Table(
+    "job_errors",
+    metadata,
+    counted_id(),
+    job_reference(),
+    integer("claim"),
+    integer("shard"),
+    integer("attempt"),
+    text("error"),
+    text_or_null("backtrace"),
+    text("created_at"),
+    text_or_null("worker_id"),
+    text_or_null("started_at"),
+    text("queue", default=""),
+    text_or_null("fingerprint"),
+    sa.UniqueConstraint("job_id", "claim", "shard"),
+    sqlite_autoincrement=True,
+)
+BY_FINGERPRINT = sa.Index(
+    "idx_job_errors_fingerprint",
+    job_errors.c.queue,
+    job_errors.c.fingerprint,
+    job_errors.c.created_at,
+    **_where(job_errors.c.fingerprint.is_not(None)),
+)
+
+sa.Table(
+    "unique_locks",
+    metadata,
+    text("queue", primary_key=True),
+    text("unique_key", primary_key=True),
+    text("job_id"),
+    text("expires_at"),
+)
+
+batches = sa.Table(
+    "batches",
+    metadata,
+    text("id", primary_key=True),
+    integer("shard"),
+    text("state"),  # open, sealed, completed
+    text_or_null("description"),
+    integer("total"),
+    integer("pending"),
+    integer("succeeded", default=0),
+    integer("failed", default=0),
+    integer("dead", default=0),
+    integer("cancelled", default=0),
+    integer("deleted", default=0),
+    text_or_null("on_complete"),
+    text_or_null("on_success"),
+    text_or_null("on_failure"),
+    text("created_at"),
+    text_or_null("finished_at"),
+)
+BATCHES_BY_CREATED = sa.Index("idx_batches_created", batches.c.created_at, batches.c.id)
+BATCHES_BY_STATE = sa.Index("idx_batches_state_created", batches.c.state, batches.c.created_at, batches.c.id)
+
+queues = sa.Table(
+    "queues",
+    metadata,
+    text("name", primary_key=True),
+    integer("shard"),
+    integer("paused", default=0),
+    integer("draining", default=0),
+    integer_or_null("max_concurrency"),
+    integer_or_null("rate_limit"),
+    integer_or_null("rate_window_ms"),
+    integer_or_null("retention_completed_ms"),
+    integer_or_null("retention_dead_ms"),
+    integer_or_null("retention_cancelled_ms"),
+    text_or_null("provider", sa.ForeignKey("providers.name")),
+    text("created_at"),
+    # Jobs now in each state.
+    integer("pending"),
+    integer("active"),
+    integer("held"),
+    integer("completed"),
+    integer("dead"),
+    integer("scheduled"),
+    integer("retrying"),
+    integer("cancelled"),
+    # Ever.
+    integer("enqueued"),
+    integer("completed_total"),
+    integer("failed"),
+    integer("dead_total"),
+    # The minute since 1970 of the newest change, and those four as they were when it began.
+    integer("minute"),
+    integer("minute_enqueued"),
+    integer("minute_completed"),
+    integer("minute_failed"),
+    integer("minute_dead"),
+)
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    text("id", primary_key=True),
+    shard_in_key(),
+    text_or_null("hostname"),
+    text_or_null("queues"),  # JSON array of names
+    text("last_heartbeat"),
+    text("started_at"),
+    integer_or_null("pool_size"),
+    text_or_null("version"),
+)
+
+schedules = sa.Table(
+    "schedules",
+    metadata,
+    text("id", primary_key=True),
+    integer("shard"),
+    text("name", index=True),
+    text("queue"),
+    text("cron"),
+    text("timezone", default="UTC"),
+    text("payload"),
+    text_or_null("unique_key"),
+    integer("max_retries", default=3),
+    text_or_null("last_run"),
+    text_or_null("next_run"),
+    text("created_at"),
+    text("updated_at"),
+    integer("paused", default=0),
+    integer("priority", default=2),
+    text_or_null("tags"),
+    text("catch_up"),
+    integer("catch_up_max"),
+    integer("fired"),
+)
+
+# Workers that wait at a shard now. Not replicated: emptied when the mirror starts or loses the shard.
+presence = sa.Table(
+    "presence",
+    metadata,
+    text("id", primary_key=True),
+    shard_in_key(),
+    text_or_null("hostname"),
+    text_or_null("queues"),
+    text("last_heartbeat"),
+    text("started_at"),
+    integer_or_null("pool_size"),
+    text_or_null("version"),
+)
+
+# How far each shard has been followed. `gateway/search/lag.py` says what the moments mean together.
+mirror_cursors = sa.Table(
+    "mirror_cursors",
+    metadata,
+    shard_in_key(),
+    integer("applied_index"),  # everything up to it is in this file
+    text("updated_at"),  # of the transaction that last wrote this row
+    text_or_null("caught_up_at"),  # when the mirror last knew that it had everything; NULL: not yet
+    integer("is_following"),  # 1: at the end of the shard's changes, with a question parked there
+    integer("rows_total"),  # rows written or deleted since the file was made
+)
+
+# One row.
+mirror_meta = sa.Table(
+    "mirror_meta",
+    metadata,
+    sa.Column("id", INTEGER, primary_key=True, autoincrement=False),
+    text("schema_version"),
+    text("generation"),  # another one after each rebuild
+    text("origin"),  # SQLite: the machine's boot while the file was last open for writing; PostgreSQL: the cluster's id
+    integer("is_clean"),  # 1: closed properly and on disk
+    integer("shards"),
+    text("created_at"),  # when it was begun
+    text_or_null("published_at"),  # when readers were first shown it
+)

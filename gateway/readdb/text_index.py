@@ -1,0 +1,112 @@
+"""Tables that find jobs by what their texts hold: documents, the indexes over them, and how far these have come.
+
+A job has one document: its payload, tags, result and the messages of its errors, one after the other. It has a number
+of its own, because a job's `seq` changes with every write while its texts mostly do not. Over the documents lie
+
+    jobs_grams   every three characters that stand side by side, as they are: for substrings
+    jobs_fts     every word, whatever its case and accents: for people
+    job_tags     (key, value) of each tag
+
+None of it is written with the jobs. `indexing.py` follows behind them, along `jobs.seq` and `job_errors.id`, when the
+mirror has time; `index_progress` says up to where. Whoever searches looks at what lies behind that by himself
+(`gateway/search/documents.py`), so an index that is late is slow, and never wrong.
+
+The text is kept as it was indexed: SQLite removes an entry only from whoever shows what had been entered. The indexes
+themselves keep no copy (`content=''`), and of where in a text something stands only what is asked for.
+"""
+
+import re
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from gateway.readdb.seed_tables import integer, metadata, text, text_or_null
+
+SQLITE_ONLY = {"sqlite_only": True}  # PostgreSQL has none of these tables
+
+# A part of a document is indexed up to here.
+PART_CHARS_MAX = 16_384
+
+documents = sa.Table(
+    "documents",
+    metadata,
+    sa.Column("doc", sa.Integer, primary_key=True),
+    text("job_id"),
+    integer("shard"),
+    text("text"),
+    text_or_null("tags"),
+    integer("is_partial"),  # 1: the indexes do not hold all of it, and every search looks at it
+    sa.UniqueConstraint("job_id", "shard"),
+    info=SQLITE_ONLY,
+)
+PARTIAL = "is_partial = 1"
+PARTIAL_DOCUMENTS = sa.Index("idx_documents_partial", documents.c.is_partial, sqlite_where=sa.text(PARTIAL))
+
+job_tags = sa.Table(
+    "job_tags",
+    metadata,
+    text("key", primary_key=True),
+    sa.Column("value", sa.BLOB, primary_key=True),  # of any type: SQLite then stores each as it is
+    sa.Column("doc", sa.Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+    info=SQLITE_ONLY,
+)
+
+# One row.
+index_progress = sa.Table(
+    "index_progress",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    integer("jobs_seq"),  # every job up to this `jobs.seq` is indexed
+    integer("error_id"),  # and every error up to this `job_errors.id`
+    integer("documents"),
+    info=SQLITE_ONLY,
+)
+
+WORDS_TOKENIZER = "unicode61 remove_diacritics 2"
+VIRTUAL_TABLES = (
+    "CREATE VIRTUAL TABLE jobs_grams USING fts5"
+    "(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1')",
+    f"CREATE VIRTUAL TABLE jobs_fts USING fts5(text, content='', columnsize=0, tokenize='{WORDS_TOKENIZER}')",
+)
+
+
+class InMemory(NamedTuple):
+    """An index of words like `jobs_fts`, for jobs that it does not know yet."""
+
+    make: tuple[str, ...]
+    enter: str
+    find: str
+
+
+IN_MEMORY = InMemory(
+    (VIRTUAL_TABLES[1],),
+    "INSERT INTO jobs_fts (rowid, text) VALUES (?, ?)",
+    "SELECT rowid FROM jobs_fts WHERE jobs_fts MATCH ?",
+)
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SHORT_ESCAPES = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
+
+
+def document(payload: str, tags: str | None, result: str | None, errors: str | None) -> tuple[str, bool]:
+    """The parts as they are stored; behind them, where producers wrote characters as escapes, the parts without. And
+    whether the indexes cannot hold all of it: texts that are too long, and tags with escapes, which SQLite misreads."""
+    documents = [part for part in (payload, tags, result) if part]
+    json = "\n".join(part[:PART_CHARS_MAX] for part in documents)
+    parts = [json, (errors or "")[:PART_CHARS_MAX]]
+    if "\\" in json:
+        parts.append(_unescaped(json))
+    is_cut = any(len(part) > PART_CHARS_MAX for part in (*documents, errors or ""))
+    text = "\n".join(parts).replace("\0", " ")  # the tokenizers stop at a NUL
+    return text, is_cut or (tags is not None and "\\" in tags)
+
+
+def _unescaped(json: str) -> str:
+    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _short(found[2]), json)
+    # Pairs of surrogates become one character, and half a pair becomes the sign for "no such character".
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _short(letter: str) -> str:
+    return _SHORT_ESCAPES.get(letter, letter)

@@ -1,0 +1,100 @@
+"""Two views for those who come from a task table in PostgreSQL: `tasks` and `task_workers`.
+
+Their columns, names and order, are those of that schema. What differs is said in `docs/how-to/use-postgresql.md`:
+
+    state here                          status there
+    pending, scheduled, retrying, held  pending
+    active, not yet started             claimed      a two-phase claim whose worker has not said that it began
+    active                              running
+    completed                           completed
+    dead                                dead_letter
+    cancelled                           failed
+
+On PostgreSQL moments are `timestamptz` and payloads `jsonb`, where they can be (`making.py`); on SQLite both are text.
+Ids are text on both: they name the shard of their birth, and are no UUIDs.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from corvo.model.job import Priority
+from gateway.readdb.schema import job_errors, jobs, presence, workers
+
+Column = sa.ColumnElement[Any]
+
+
+def create_views(dialect: sa.Dialect) -> list[str]:
+    is_sqlite = dialect.name == "sqlite"
+    return [
+        f"CREATE VIEW {name} AS {view.compile(dialect=dialect, compile_kwargs={'literal_binds': True})}"
+        for name, view in (("tasks", _tasks(is_sqlite)), ("task_workers", _task_workers(is_sqlite)))
+    ]
+
+
+def _tasks(is_sqlite: bool) -> sa.Select[Any]:
+    state, claimed_at = jobs.c.state, sa.func.coalesce(jobs.c.claimed_at, jobs.c.started_at)
+    known = (jobs.c.created_at, jobs.c.claimed_at, jobs.c.started_at, jobs.c.completed_at, jobs.c.failed_at)
+    last_error = (
+        sa.select(job_errors.c.error)
+        .where(job_errors.c.job_id == jobs.c.id, job_errors.c.shard == jobs.c.shard)
+        .order_by(job_errors.c.claim.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    columns: dict[str, Column] = {
+        "id": jobs.c.id,
+        "type": jobs.c.queue,
+        "payload": jobs.c.payload if is_sqlite else sa.literal_column("jobs.payload_json"),
+        "status": sa.case(
+            (sa.and_(state == "active", jobs.c.started_at.is_(None)), "claimed"),
+            (state == "active", "running"),
+            (state == "completed", "completed"),
+            (state == "dead", "dead_letter"),
+            (state == "cancelled", "failed"),
+            else_="pending",
+        ),
+        "priority": int(Priority.NORMAL) - jobs.c.priority,  # higher is more urgent, ordinary is 0
+        "idempotency_key": sa.func.coalesce(jobs.c.idempotency_key, jobs.c.unique_key),
+        "worker_id": jobs.c.worker_id,
+        "created_at": _moment(jobs.c.created_at, is_sqlite),
+        "claimed_at": _moment(claimed_at, is_sqlite),
+        "started_at": _moment(jobs.c.started_at, is_sqlite),
+        "completed_at": _moment(
+            sa.case((state == "completed", jobs.c.completed_at), (state.in_(("dead", "cancelled")), jobs.c.failed_at)),
+            is_sqlite,
+        ),
+        "updated_at": _moment(_newest(known, is_sqlite), is_sqlite),
+        "attempts": jobs.c.attempt,
+        "max_retries": jobs.c.max_retries,
+        "last_error": last_error,
+        "next_retry_at": _moment(sa.case((state == "retrying", jobs.c.scheduled_at)), is_sqlite),
+    }
+    return sa.select(*[column.label(name) for name, column in columns.items()])
+
+
+def _task_workers(is_sqlite: bool) -> sa.Select[Any]:
+    """A worker as all shards together know it, or as one that only waits. None of them leads: the server does."""
+    names = ("id", "hostname", "started_at", "last_heartbeat", "pool_size", "version")
+    seen = sa.union_all(*[sa.select(*[table.c[name] for name in names]) for table in (workers, presence)]).subquery("s")
+    columns: dict[str, Column] = {
+        "id": seen.c.id,
+        "hostname": sa.func.coalesce(sa.func.max(seen.c.hostname), ""),
+        "started_at": _moment(sa.func.min(seen.c.started_at), is_sqlite),
+        "last_heartbeat": _moment(sa.func.max(seen.c.last_heartbeat), is_sqlite),
+        "pool_size": sa.func.coalesce(sa.func.max(seen.c.pool_size), 0),
+        "version": sa.func.max(seen.c.version),
+        "is_leader": sa.literal_column("0") if is_sqlite else sa.false(),
+        "leader_until": _moment(sa.null(), is_sqlite),
+    }
+    return sa.select(*[column.label(name) for name, column in columns.items()]).group_by(seen.c.id)
+
+
+def _moment(text: Column, is_sqlite: bool) -> Column:
+    return text if is_sqlite else sa.cast(text, sa.TIMESTAMP(timezone=True))
+
+
+def _newest(moments: tuple[Column, ...], is_sqlite: bool) -> Column:
+    if not is_sqlite:
+        return sa.func.greatest(*moments)  # passes over NULL
+    return sa.func.max(*[sa.func.coalesce(moment, "") for moment in moments])

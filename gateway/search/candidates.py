@@ -1,0 +1,94 @@
+"""Filters that few jobs pass, each along an index of its own: the jobs are then known, and need only be sorted.
+
+A source yields the numbers (`seq`) of at most FEW_MAX jobs, among which are all that the search can find; or None: too
+many, or the filter is not asked for. The first source that has an answer is taken, and the filters are tried on its
+jobs. Where none has one, matches are either many, and a walk in the order of the page finds them soon, or hidden, and
+it is the walk that says when its time is up.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+
+from corvo.queries.search import SearchBody
+from gateway.readdb.schema import (
+    BY_BATCH,
+    BY_CHAIN,
+    BY_COMPLETED,
+    BY_EXPIRE,
+    BY_ID,
+    BY_PARENT,
+    BY_STARTED,
+    BY_UNIQUE,
+    job_errors,
+    jobs,
+)
+from gateway.search import documents
+from gateway.search.database import Reading, along, listed
+from gateway.search.filters import Condition, span, with_prefix
+from gateway.search.sorts import Branch, by_creation
+
+FEW_MAX = 10_000
+# Shorter than this a prefix names a shard, not a job, and the order of creation is the better road.
+SELECTIVE_PREFIX_MIN = 16
+_BY_NAME = {"batch_id": BY_BATCH, "chain_id": BY_CHAIN, "parent_id": BY_PARENT, "unique_key": BY_UNIQUE}
+_BY_SPAN = {"started": BY_STARTED, "completed": BY_COMPLETED, "expire": BY_EXPIRE}
+
+AMONG: Condition = jobs.c.seq.in_(listed("seqs"))  # with numbers(…) as `seqs`
+Source = Callable[[Reading], list[int] | None]
+
+
+def few(reading: Reading, body: SearchBody) -> list[int] | None:
+    for source in _sources(body):
+        found = source(reading)
+        if found is not None:
+            return found
+    return None
+
+
+def _sources(body: SearchBody) -> Iterator[Source]:
+    """The surest to be short come first."""
+    if body.job_id_prefix is not None and len(body.job_id_prefix) >= SELECTIVE_PREFIX_MIN:
+        yield _along([Branch(BY_ID, with_prefix(body.job_id_prefix))])
+    for name, index in _BY_NAME.items():
+        if getattr(body, name) is not None:
+            yield _along([Branch(str(index.name), [jobs.c[name] == getattr(body, name)])])
+    for key, value in body.tags.items():
+        yield partial(documents.tagged, key=key, value=value, at_most=FEW_MAX)
+    match = documents.match(body)
+    if match:
+        yield partial(documents.matching, expression=match, at_most=FEW_MAX)
+    for name, index in _BY_SPAN.items():
+        if conditions := span(body, name):
+            yield _along([Branch(str(index.name), conditions)])
+    if body.has_errors or body.error_contains is not None:
+        yield _with_errors
+    if body.sort != "created_at" and (body.queue or body.state or body.created_after or body.created_before):
+        yield _along(by_creation(body))
+
+
+def _along(branches: list[Branch]) -> Source:
+    def source(reading: Reading) -> list[int] | None:
+        seqs: list[int] = []
+        for index, conditions in branches:
+            seqs += _first(reading, along(index, sa.select(jobs.c.seq), jobs).where(*conditions))
+            if len(seqs) > FEW_MAX:
+                return None
+        return seqs
+
+    return source
+
+
+def _with_errors(reading: Reading) -> list[int] | None:
+    failed = sa.select(job_errors.c.job_id, job_errors.c.shard).distinct().limit(FEW_MAX + 1).subquery()
+    is_job = sa.and_(jobs.c.id == failed.c.job_id, jobs.c.shard == failed.c.shard)
+    names = reading.rows(sa.select(sa.func.count()).select_from(failed))[0][0]
+    if names > FEW_MAX:
+        return None
+    return _first(reading, sa.select(jobs.c.seq).join_from(failed, jobs, is_job))
+
+
+def _first(reading: Reading, statement: sa.Select[Any]) -> list[int]:
+    return [seq for (seq,) in reading.rows(statement.limit(FEW_MAX + 1))]

@@ -1,0 +1,66 @@
+"""The read database as the gateway asks it: in a few threads, because both SQLite and PostgreSQL block.
+
+Each thread has a reading of its own. Questions beyond what the threads can bear are refused at once.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from corvo.model.errors import Refusal
+from corvo.runtime.read_db import PostgresAddress
+from gateway.search.session import OutOfTime, Prepared, Reading, along, listed, numbers
+from gateway.search.sqlite import FileReading
+
+__all__ = ["OutOfTime", "Prepared", "ReadDb", "Reading", "along", "listed", "numbers"]
+
+T = TypeVar("T")
+
+BUDGET_MS = 2_000
+THREADS = 4
+WAITING_MAX = 64  # questions in hand and in the queue; more would only wait for their callers to give up
+
+
+class ReadDb:
+    """All threads' readings. Construction starts nothing; the first question does."""
+
+    def __init__(self, place: Path | PostgresAddress, budget_ms: int = BUDGET_MS) -> None:
+        self._place = place
+        self.is_postgresql = not isinstance(place, Path)
+        self._budget_ms = budget_ms
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="read-db")
+        self._own = threading.local()
+        self._readings: list[Reading] = []
+        self._waiting = 0
+
+    async def ask(self, question: Callable[[Reading], T]) -> T:
+        if self._waiting >= WAITING_MAX:
+            raise Refusal("OVERLOADED", "too many searches wait already", retry_after_ms=1000)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, question)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for reading in self._readings:
+            reading.close()
+
+    def _ask(self, question: Callable[[Reading], T]) -> T:
+        reading: Reading | None = getattr(self._own, "reading", None)
+        if reading is None:
+            reading = self._own.reading = new_reading(self._place, self._budget_ms)
+            self._readings.append(reading)
+        return reading.ask(question)
+
+
+def new_reading(place: Path | PostgresAddress, budget_ms: int) -> Reading:
+    if isinstance(place, Path):
+        return FileReading(place, budget_ms)
+    from gateway.search.postgres import ServerReading  # lazy: an extra that most installations do without
+
+    return ServerReading(place, budget_ms)

@@ -1,0 +1,98 @@
+"""Jobs by what their texts hold, as far as the indexes have come, and beside them every job that they lack.
+
+All of it yields candidates: jobs among which are all that fit. The caller tries the filters on the rows themselves, so
+that an entry of yesterday's text, or three characters in another order, does no harm.
+
+What people type never becomes syntax of FTS5: it is cut into threes or words, and each of them is quoted.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from corvo.queries.search import SearchBody
+from gateway.readdb.schema import job_errors, jobs
+from gateway.readdb.text_index import PARTIAL, PARTIAL_DOCUMENTS, documents, index_progress, job_tags
+from gateway.search import jq
+from gateway.search.database import Prepared, Reading, along, listed, numbers
+from gateway.search.tags import TagValue, has_tag, stored
+
+GRAMS_MAX = 16  # of one needle: enough to find it, and the row itself is looked at anyway
+
+_grams = sa.table("jobs_grams", sa.column("rowid", sa.Integer))
+_PARTIAL = along(str(PARTIAL_DOCUMENTS.name), sa.select(documents.c.doc), documents).where(sa.text(PARTIAL))
+_PROGRESS = Prepared(sa.select(index_progress.c.jobs_seq, index_progress.c.error_id))
+IS_DOCUMENT = sa.and_(jobs.c.id == documents.c.job_id, jobs.c.shard == documents.c.shard)
+_JOBS_OF = Prepared(
+    sa.select(jobs.c.seq).join_from(documents, jobs, IS_DOCUMENT).where(documents.c.doc.in_(listed("docs")))
+)
+
+
+def match(body: SearchBody) -> str:
+    """What the index of threes is asked for; empty: nothing that it could help with."""
+    needles = [needle for needle in (body.payload_contains, body.error_contains) if needle is not None]
+    if body.payload_jq is not None:
+        needles += jq.literals(body.payload_jq)
+    return " AND ".join(dict.fromkeys(quoted(gram) for needle in needles for gram in _threes(needle)))
+
+
+def quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
+
+
+def matching(reading: Reading, expression: str, at_most: int) -> list[int] | None:
+    if reading.is_postgresql:  # which has no such index: the walk looks for itself
+        return None
+    found = sa.select(_grams.c.rowid).where(sa.literal_column("jobs_grams").op("MATCH")(sa.literal(expression)))
+    return _jobs(reading, [found, _PARTIAL], at_most)
+
+
+def tagged(reading: Reading, key: str, value: TagValue, at_most: int) -> list[int] | None:
+    if reading.is_postgresql:
+        return _first(reading, sa.select(jobs.c.seq).where(has_tag(key, value, is_postgresql=True)), at_most)
+    is_tag = (job_tags.c.key == sa.literal(key), job_tags.c.value == sa.literal(stored(key, value)))
+    return _jobs(reading, [sa.select(job_tags.c.doc).where(*is_tag), _PARTIAL], at_most)
+
+
+def progress(reading: Reading) -> tuple[int, int]:
+    """The last job and the last error that the indexes know."""
+    jobs_seq, error_id = reading.rows(_PROGRESS)[0]
+    return jobs_seq, error_id
+
+
+def unindexed(reading: Reading, at_most: int) -> list[int] | None:
+    """Jobs that were written after the indexes, or that failed after."""
+    jobs_seq, error_id = progress(reading)
+    late = _first(reading, sa.select(jobs.c.seq).where(jobs.c.seq > jobs_seq).order_by(jobs.c.seq), at_most)
+    if late is None:
+        return None
+    errors = sa.select(job_errors.c.id).where(job_errors.c.id > error_id).order_by(job_errors.c.id)
+    if (late_errors := _first(reading, errors, at_most)) is None:
+        return None
+    if late_errors:
+        of_error = sa.and_(jobs.c.id == job_errors.c.job_id, jobs.c.shard == job_errors.c.shard)
+        failed = sa.select(jobs.c.seq).join_from(job_errors, jobs, of_error)
+        late += [seq for (seq,) in reading.rows(failed.where(job_errors.c.id > error_id))]
+    return late
+
+
+def _jobs(reading: Reading, sources: list[sa.Select[Any]], at_most: int) -> list[int] | None:
+    seqs = unindexed(reading, at_most)
+    for source in sources:
+        if seqs is None or (docs := _first(reading, source, at_most)) is None:
+            return None
+        if docs:
+            seqs += [seq for (seq,) in reading.rows(_JOBS_OF, docs=numbers(docs))]
+    return seqs
+
+
+def _first(reading: Reading, statement: sa.Select[Any], at_most: int) -> list[int] | None:
+    found = [number for (number,) in reading.rows(statement.limit(at_most + 1))]
+    return None if len(found) > at_most else found
+
+
+def _threes(needle: str) -> Iterator[str]:
+    """Of the pieces between NULs, which no tokenizer reads across. Spread over the needle if there are too many."""
+    grams = [piece[at : at + 3] for piece in needle.split("\0") for at in range(len(piece) - 2)]
+    yield from grams[:: -(-len(grams) // GRAMS_MAX) or 1]

@@ -1,0 +1,109 @@
+"""Jobs by words: those that the index knows, and those that it does not know yet.
+
+What the index lacks is entered into one like it, in memory, and asked the same question: both read words alike. The
+index may know yesterday's text of a job that has changed since; only today's counts. There is a bound to how much can
+be entered, and an answer that had to leave jobs out says so.
+"""
+
+import time
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.queries.search import FulltextAnswer, FulltextHit, FulltextQuery
+from gateway.readdb.schema import job_errors, jobs
+from gateway.readdb.text_index import documents
+from gateway.search import words
+from gateway.search.candidates import AMONG
+from gateway.search.database import Prepared, ReadDb, Reading, listed, numbers
+from gateway.search.documents import IS_DOCUMENT, progress, quoted, unindexed
+from gateway.search.lag import lag_ms
+
+UNINDEXED_MAX = 5_000  # about a quarter of a second
+PAGE = 1_000  # documents at a time: some may be of jobs that are gone
+
+_words = sa.table("jobs_fts", sa.column("rowid", sa.Integer))
+_ERRORS = (
+    sa.select(sa.func.group_concat(job_errors.c.error, "\n"))
+    .where(job_errors.c.job_id == jobs.c.id, job_errors.c.shard == jobs.c.shard)
+    .scalar_subquery()
+)
+_PARTS = Prepared(sa.select(jobs.c.seq, jobs.c.payload, jobs.c.tags, jobs.c.result, _ERRORS).where(AMONG))
+_UNCHANGED = Prepared(
+    sa.select(jobs.c.seq)
+    .join_from(documents, jobs, IS_DOCUMENT)
+    .where(documents.c.doc.in_(listed("docs")), jobs.c.seq <= sa.bindparam("jobs_seq", type_=sa.Integer))
+    .order_by(documents.c.doc.desc())
+)
+_HITS = (
+    sa.select(jobs.c.id, jobs.c.queue, jobs.c.state, jobs.c.payload, jobs.c.tags, jobs.c.created_at)
+    .where(AMONG)
+    .order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
+)
+
+
+async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
+    started_at = time.perf_counter()
+    expression = " AND ".join(quoted(word) for word in query.q.replace("\0", " ").split())
+
+    def ask(reading: Reading) -> FulltextAnswer:
+        seqs, is_complete = _found(reading, query, expression)
+        rows = reading.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
+        hits = {row[0]: _hit(*row) for row in rows}  # a job between two shards has two rows
+        return FulltextAnswer(
+            q=query.q,
+            results=list(hits.values())[: query.limit],
+            has_more=len(rows) > query.limit,
+            is_complete=is_complete,
+            duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
+            lag_ms=round(lag_ms(reading), 3),
+        )
+
+    return await read_db.ask(ask)
+
+
+def _found(reading: Reading, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
+    if reading.is_postgresql:
+        return words.found(reading, expression, query.limit + 1) if expression else ([], True)
+    seqs, is_complete = _late(reading, expression)
+    return seqs + _indexed(reading, expression, query.limit + 1), is_complete
+
+
+def _indexed(reading: Reading, expression: str, wanted: int) -> list[int]:
+    """Jobs that have not changed since they were indexed, the last of them first."""
+    if not expression:
+        return []
+    jobs_seq, _ = progress(reading)
+    found: list[int] = []
+    before = 2**63 - 1
+    while len(found) < wanted:
+        page = (
+            sa.select(_words.c.rowid)
+            .where(
+                sa.literal_column("jobs_fts").op("MATCH")(sa.literal(expression)), _words.c.rowid < sa.literal(before)
+            )
+            .order_by(_words.c.rowid.desc())
+            .limit(PAGE)
+        )
+        docs = [doc for (doc,) in reading.rows(page)]
+        if docs:
+            found += [seq for (seq,) in reading.rows(_UNCHANGED, docs=numbers(docs), jobs_seq=jobs_seq)]
+        if len(docs) < PAGE:
+            break
+        before = docs[-1]
+    return found[:wanted]
+
+
+def _late(reading: Reading, expression: str) -> tuple[list[int], bool]:
+    """Jobs that the index does not know yet and that fit, and whether all such jobs were looked at."""
+    late = unindexed(reading, UNINDEXED_MAX)
+    newest = sa.select(jobs.c.seq).order_by(jobs.c.seq.desc()).limit(UNINDEXED_MAX)
+    seqs = [seq for (seq,) in reading.rows(newest)] if late is None else late
+    if not seqs or not expression:
+        return [], late is not None
+    return words.fitting(reading.rows(_PARTS, seqs=numbers(seqs)), expression), late is not None
+
+
+def _hit(job_id: str, queue: str, state: str, payload: str, tags: str | None, created_at: str) -> FulltextHit:
+    raw_tags = msgspec.Raw(tags.encode()) if tags else None
+    return FulltextHit(job_id, queue, state, msgspec.Raw(payload.encode()), raw_tags, created_at)

@@ -1,0 +1,108 @@
+"""How far `read.db` is behind, and waiting until it is not.
+
+The lag of an answer is an upper bound for the age of the newest change that it may lack. Per shard, the mirror writes
+with every batch when it last knew that it had everything (`caught_up_at`), and whether it stands at the end of the
+shard's changes with a question parked there (`is_following`). While it does, it renews the moment once a second, so
+that silence means "nothing new" and not "nobody there". From that:
+
+    followed, renewed lately    at most DELIVERY_MS: what a change takes from the shard into this file
+    otherwise                   the time since `caught_up_at`: behind, stopped, or cut off
+
+The greatest lag of all shards counts. Two things it cannot know: a mirror or shard that stopped less than
+FRESH_MS ago still looks well; and a replica that is itself behind its leader is not seen from here. Who needs
+certainty asks with `consistent=true`, which compares indexes and no clocks (`wait_for`).
+"""
+
+import asyncio
+import time
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.model.errors import Refusal
+from corvo.model.timestamps import parse_rfc3339
+from corvo.queries.cluster import GetIndex
+from gateway.readdb.schema import mirror_cursors, mirror_meta
+from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.shards.client import Shards
+
+DELIVERY_MS = 100.0
+FRESH_MS = 2_500.0  # two signs of life and a half
+WAIT_MS_MAX = 5_000
+_LOOK_EVERY_S = 0.01
+
+_CURSORS = Prepared(
+    sa.select(mirror_cursors.c.caught_up_at, mirror_cursors.c.is_following, mirror_cursors.c.rows_total)
+)
+_APPLIED = Prepared(sa.select(mirror_cursors.c.shard, mirror_cursors.c.applied_index))
+_META = Prepared(
+    sa.select(mirror_meta.c.generation, mirror_meta.c.shards, mirror_meta.c.created_at, mirror_meta.c.published_at)
+)
+
+
+class Lag(msgspec.Struct, frozen=True):
+    lag_ms: float
+    generation: str  # another one after each rebuild
+    rows_total: int  # rows written by the mirror, also into those before
+    rebuilt_at: float  # seconds since 1970
+    rebuild_ms: float  # how long it took
+
+
+async def read_lag(read_db: ReadDb) -> Lag:
+    return await read_db.ask(_read_lag)
+
+
+def lag_ms(reading: Reading) -> float:
+    """For an answer, inside its own question."""
+    return _read_lag(reading).lag_ms
+
+
+async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
+    """Until the file holds every shard up to the index given; refused when that takes too long."""
+    deadline = time.monotonic() + WAIT_MS_MAX / 1000
+    while True:
+        applied = await read_db.ask(_applied)
+        if all(applied.get(shard, 0) >= index for shard, index in at_least.items()):
+            return
+        if time.monotonic() >= deadline:
+            raise Refusal(
+                "READ_DB_UNAVAILABLE",
+                f"the search database did not catch up within {WAIT_MS_MAX} ms; ask without consistent=true, or later",
+                retry_after_ms=1000,
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def catch_up(shards: Shards, read_db: ReadDb) -> None:
+    """Until the file holds everything that was answered, by any node, when this was asked."""
+    indexes: list[int] = await shards.ask_all([(shard, GetIndex()) for shard in range(len(shards))])
+    await wait_for(read_db, dict(enumerate(indexes)))
+
+
+def _read_lag(reading: Reading) -> Lag:
+    now = time.time_ns()
+    generation, shards, created_at, published_at = reading.rows(_META)[0]
+    cursors = reading.rows(_CURSORS)
+    ages = [
+        _shard_lag_ms(now, parse_rfc3339(caught_up_at or created_at), bool(is_following))
+        for caught_up_at, is_following, _ in cursors
+    ]
+    if len(cursors) < shards:  # a shard that was never heard of: all it has is missing
+        ages.append(_shard_lag_ms(now, parse_rfc3339(created_at), False))
+    begun, ended = parse_rfc3339(created_at), parse_rfc3339(published_at or created_at)
+    return Lag(
+        lag_ms=max(ages),
+        generation=generation,
+        rows_total=sum(rows_total for _, _, rows_total in cursors),
+        rebuilt_at=ended / 1e9,
+        rebuild_ms=(ended - begun) / 1e6,
+    )
+
+
+def _shard_lag_ms(now: int, caught_up_at: int, is_following: bool) -> float:
+    age_ms = max(0.0, (now - caught_up_at) / 1e6)
+    return min(age_ms, DELIVERY_MS) if is_following and age_ms <= FRESH_MS else age_ms
+
+
+def _applied(reading: Reading) -> dict[int, int]:
+    return dict(reading.rows(_APPLIED))

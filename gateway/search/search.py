@@ -1,0 +1,207 @@
+"""Search: a page of jobs that fit every filter, in the order that is asked for, with a total.
+
+Where an index knows that few jobs can fit (`few.py`), they are read and sorted. Otherwise the page is walked to along
+the index of its order (`walk.py`), and a walk that runs out of time hands back what it has and where to go on.
+Both know the same order and the same places, so that pages fit together whichever way each was found.
+
+A job on its way from one shard to another may have a row of each (`gateway/readdb/schema.py`). They stand side by side
+in the order of creation, and the page shows one of them; what is found are therefore rows, not ids.
+"""
+
+import time
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.model.errors import Refusal
+from corvo.queries.search import JobSummary, SearchAnswer, SearchBody
+from gateway.readdb.schema import job_errors, jobs
+from gateway.search.candidates import AMONG, few
+from gateway.search.cursor import SearchPlace, to_cursor, to_search_place
+from gateway.search.database import OutOfTime, Prepared, ReadDb, Reading, along, numbers
+from gateway.search.filters import Condition, residual
+from gateway.search.index_scan import Key, walk
+from gateway.search.lag import lag_ms
+from gateway.search.sorts import Sort, by_creation, named
+
+TOTAL_MAX = 10_000
+COUNTED_MAX = 100_000_000
+COUNT_ALL_BUDGET_MS = 1_200
+# The total is a courtesy: when it takes longer, the answer goes without. Less where rows must be looked at for it.
+COUNT_BUDGET_MS = 500
+LOOKING_COUNT_BUDGET_MS = 100
+_LAST_ERROR = (
+    sa.select(job_errors.c.error)
+    .where(job_errors.c.job_id == jobs.c.id, job_errors.c.shard == jobs.c.shard)
+    .order_by(job_errors.c.claim.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_COLUMNS = (
+    jobs.c.id,
+    jobs.c.queue,
+    jobs.c.state,
+    jobs.c.payload,
+    jobs.c.priority,
+    jobs.c.attempt,
+    jobs.c.max_retries,
+    jobs.c.created_at,
+    jobs.c.worker_id,
+    jobs.c.tags,
+    jobs.c.parent_id,
+    jobs.c.scheduled_at,
+    jobs.c.started_at,
+    jobs.c.completed_at,
+    jobs.c.failed_at,
+    _LAST_ERROR,
+    jobs.c.unique_key,
+    jobs.c.batch_id,
+    jobs.c.chain_id,
+    jobs.c.chain_step,
+    jobs.c.hold_reason,
+    jobs.c.expire_at,
+)
+_PAGE = Prepared(sa.select(jobs.c.seq, *_COLUMNS).where(AMONG))
+_NOT_OF_THE_QUESTION = ("cursor", "limit", "consistent")
+_UNASKED = msgspec.structs.asdict(SearchBody())
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _Found(NamedTuple):
+    seqs: list[int]  # in order, one more than the page holds if there are
+    keys: list[Key]
+    reached: Key | None = None  # how far a walk came that did not reach the end
+    is_complete: bool = True
+    total: int | None = None  # where it is known
+
+
+async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
+    """Refuses what cannot be understood before it asks anything."""
+    started_at = time.perf_counter()
+    question = _digest(body)
+    sort = Sort(body)
+    place = sort.check(to_search_place(body.cursor, question))
+    filters = residual(body, read_db.is_postgresql)
+
+    def ask(reading: Reading) -> SearchAnswer:
+        found = _find(reading, body, sort, place, filters, question)
+        has_more = len(found.seqs) > body.limit or not found.is_complete
+        cursor = None
+        if len(found.seqs) > body.limit:
+            cursor = to_cursor(SearchPlace(question, *found.keys[body.limit - 1]))
+        elif not found.is_complete and found.reached is not None:
+            cursor = to_cursor(SearchPlace(question, *found.reached))
+        count, is_exact = _count(reading, body, filters, found)
+        return SearchAnswer(
+            jobs=_page(reading, found.seqs[: body.limit]),
+            total=count,
+            total_is_exact=is_exact,
+            has_more=has_more,
+            cursor=cursor,
+            duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
+            lag_ms=round(lag_ms(reading), 3),
+            total_relation="exact" if is_exact else "at_least",
+            is_complete=found.is_complete,
+        )
+
+    return await read_db.ask(ask)
+
+
+async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
+    """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
+    filters = residual(body, read_db.is_postgresql)
+
+    def ask(reading: Reading) -> tuple[int, bool]:
+        seqs = few(reading, body)
+        if seqs is not None:
+            return _count_among(reading, seqs, [AMONG, *filters, *named(body)]), True
+        try:
+            with reading.budget(COUNT_ALL_BUDGET_MS):
+                found: int = reading.rows(_total(body, filters, COUNTED_MAX))[0][0]
+        except OutOfTime:
+            return _count(reading, body, filters, _Found([], []))
+        return min(found, COUNTED_MAX), found <= COUNTED_MAX
+
+    return await read_db.ask(ask)
+
+
+def _digest(body: SearchBody) -> str:
+    """What a cursor belongs to. Without what was not asked for: a filter that a later version adds changes nothing."""
+    asked = {
+        name: value
+        for name, value in msgspec.structs.asdict(body).items()
+        if name not in _NOT_OF_THE_QUESTION and value != _UNASKED[name]
+    }
+    return blake2b(_encode(asked), digest_size=8).hexdigest()
+
+
+def _find(
+    reading: Reading, body: SearchBody, sort: Sort, place: SearchPlace | None, filters: list[Condition], question: str
+) -> _Found:
+    wanted = body.limit + 1
+    seqs = few(reading, body)
+    if seqs is not None:
+        fits = [AMONG, *filters, *named(body)]
+        rows = reading.rows(
+            sa.select(jobs.c.seq, *sort.key).where(*fits, *sort.beyond(place)).order_by(*sort.order()).limit(wanted),
+            seqs=numbers(seqs),
+        )
+        total = len(rows)
+        if place is not None or total == wanted:
+            total = _count_among(reading, seqs, fits)
+        return _Found([seq for seq, *_ in rows], [tuple(key) for _, *key in rows], total=total)
+    try:
+        walked = walk(reading, sort, place, filters, wanted, question)
+    except OutOfTime:
+        raise Refusal(
+            "DEADLINE_EXCEEDED", "the search had no time to look at anything; narrow it by queue, state or time"
+        ) from None
+    is_complete = walked.is_at_end or len(walked.seqs) == wanted
+    every = len(walked.seqs) if walked.is_at_end and place is None else None
+    return _Found(walked.seqs, walked.keys, walked.reached, is_complete, every)
+
+
+def _count_among(reading: Reading, seqs: list[int], fits: list[Condition]) -> int:
+    counted: int = reading.rows(sa.select(sa.func.count()).select_from(jobs).where(*fits), seqs=numbers(seqs))[0][0]
+    return counted
+
+
+def _page(reading: Reading, seqs: list[int]) -> list[JobSummary]:
+    if not seqs:
+        return []
+    by_seq = {seq: _summary(*row) for seq, *row in reading.rows(_PAGE, seqs=numbers(seqs))}
+    return list({by_seq[seq].id: by_seq[seq] for seq in seqs}.values())
+
+
+def _total(body: SearchBody, filters: list[Condition], at_most: int) -> sa.Select[Any]:
+    parts = [
+        along(index, sa.select(sa.literal_column("1").label("one")), jobs)
+        .where(*conditions, *filters)
+        .limit(at_most + 1)
+        .subquery()
+        for index, conditions in by_creation(body)
+    ]
+    every = sa.union_all(*[sa.select(part.c.one) for part in parts]).subquery()
+    return sa.select(sa.func.count()).select_from(every)
+
+
+def _count(reading: Reading, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
+    count = found.total
+    if count is None:
+        if not found.is_complete:
+            return len(found.seqs), False
+        try:
+            with reading.budget(min(COUNT_BUDGET_MS, LOOKING_COUNT_BUDGET_MS) if filters else COUNT_BUDGET_MS):
+                count = reading.rows(_total(body, filters, TOTAL_MAX))[0][0]
+        except OutOfTime:
+            return len(found.seqs), False
+    return min(count, TOTAL_MAX), count <= TOTAL_MAX
+
+
+def _summary(*row: Any) -> JobSummary:
+    summary = JobSummary(*row)  # the columns stand in the order of its fields
+    summary.payload = msgspec.Raw(summary.payload.encode())
+    summary.tags = msgspec.Raw(summary.tags.encode()) if summary.tags else None
+    return summary

@@ -1,0 +1,188 @@
+"""The orders of a search: along which indexes each is walked, and where in it a place lies. Pure.
+
+A sort puts the jobs in the order (value, created_at, id), all in one direction; jobs without a value come last in
+either. It is walked in legs, each along an index, one behind the other:
+
+    created_at            one leg, in the order of creation
+    started_at, …         those that have the moment, by it; then the others, in the order of creation
+    priority, attempt     the few above or below the usual value, by it; the usual ones in the order of creation
+
+In the order of creation, each (queue, state) that is asked for is a branch of its own, and the branches are merged:
+a page is read from the end of an index and never sorted. Without statistics SQLite cannot be trusted to find that plan,
+so each branch names its index.
+"""
+
+from typing import Any, NamedTuple, cast
+
+import sqlalchemy as sa
+
+from corvo.model.errors import invalid
+from corvo.model.job import Priority
+from corvo.model.lifecycle import STATE_NAMES
+from corvo.queries.search import SearchBody
+from gateway.readdb.schema import (
+    BY_ATTEMPT,
+    BY_COMPLETED,
+    BY_CREATED,
+    BY_DUE,
+    BY_FAILED,
+    BY_PRIORITY,
+    BY_QUEUE,
+    BY_STARTED,
+    BY_STATE,
+    TRIED_AGAIN,
+    URGENT,
+    jobs,
+)
+from gateway.search.cursor import SearchPlace
+from gateway.search.filters import Condition, span
+
+_NOTHING: sa.ColumnElement[Any] = sa.null()
+_MOMENTS = {"started_at": BY_STARTED, "completed_at": BY_COMPLETED, "failed_at": BY_FAILED, "scheduled_at": BY_DUE}
+_NUMBERS = ("priority", "attempt")
+
+
+class Branch(NamedTuple):
+    """Jobs that fit the conditions, along an index."""
+
+    along: str
+    conditions: list[Condition]
+
+
+class Leg(NamedTuple):
+    branches: list[Branch]
+    rest: list[Condition]  # what else a job of this leg must fit: the indexes do not know it
+    is_by_value: bool = False  # else: in the order of creation
+    value: int | None = None  # of every job of the leg, where it is not by value; not of those that it passes by
+
+
+class Sort:
+    def __init__(self, body: SearchBody) -> None:
+        self.is_ascending = body.order == "asc"
+        self._body = body
+        self._name = body.sort
+        self._value = _NOTHING if body.sort == "created_at" else jobs.c[body.sort]
+
+    @property
+    def key(self) -> tuple[sa.ColumnElement[Any], ...]:
+        return self._value.label("value"), jobs.c.created_at, jobs.c.id
+
+    def order(self, columns: sa.FromClause = jobs) -> list[sa.ColumnElement[Any]]:
+        """Of jobs of all legs together."""
+        value = [] if self._name == "created_at" else [columns.c[self._name]]
+        nulls_last = [column.is_(None) for column in value if self._name in _MOMENTS]
+        return [*nulls_last, *self.directed(*value, columns.c.created_at, columns.c.id)]
+
+    def directed(self, *columns: sa.ColumnElement[Any], backwards: bool = False) -> list[sa.ColumnElement[Any]]:
+        return [column.asc() if self.is_ascending != backwards else column.desc() for column in columns]
+
+    def beyond(self, place: SearchPlace | None) -> list[Condition]:
+        """Jobs of any leg behind the place."""
+        if place is None:
+            return []
+        born_later = self._passes((jobs.c.created_at, jobs.c.id), (place.created_at, place.id))
+        if self._name == "created_at":
+            return [born_later]
+        if place.value is None:
+            return [self._value.is_(None), born_later]
+        later = self._passes((self._value, jobs.c.created_at, jobs.c.id), (place.value, place.created_at, place.id))
+        return [sa.or_(later, self._value.is_(None)) if self._name in _MOMENTS else later]
+
+    def beyond_in(self, leg: Leg, place: SearchPlace | None) -> list[Condition]:
+        """The same inside one leg, in words that its index understands."""
+        if place is None:
+            return []
+        if leg.is_by_value:
+            return [
+                self._passes((self._value, jobs.c.created_at, jobs.c.id), (place.value, place.created_at, place.id))
+            ]
+        return [self._passes((jobs.c.created_at, jobs.c.id), (place.created_at, place.id))]
+
+    def legs_from(self, place: SearchPlace | None) -> list[Leg]:
+        """The leg that holds the place, and those behind it."""
+        legs = self._legs()
+        return legs if place is None else legs[self._leg_of(place, len(legs)) :]
+
+    def check(self, place: SearchPlace | None) -> SearchPlace | None:
+        """A cursor whose value is of another kind was altered."""
+        if place is not None:
+            kinds: tuple[type, ...] = (type(None),)
+            if self._name in _MOMENTS:
+                kinds = (str, type(None))
+            elif self._name in _NUMBERS:
+                kinds = (int,)
+            if not isinstance(place.value, kinds) or (isinstance(place.value, int) and abs(place.value) > 2**62):
+                raise invalid("cursor", "this is no cursor of ours; send the one of the page before, unaltered")
+        return place
+
+    def _legs(self) -> list[Leg]:
+        match self._name:
+            case "created_at":
+                return [self._by_creation()]
+            case "priority":
+                legs = [
+                    self._by_value(BY_PRIORITY, _literally(URGENT)),
+                    self._by_creation(jobs.c.priority == Priority.NORMAL.value, value=Priority.NORMAL.value),
+                ]
+                return legs if self.is_ascending else legs[::-1]
+            case "attempt":
+                legs = [
+                    self._by_creation(jobs.c.attempt == 0, value=0),
+                    self._by_creation(jobs.c.attempt == 1, value=1),
+                    self._by_value(BY_ATTEMPT, _literally(TRIED_AGAIN)),
+                ]
+                return legs if self.is_ascending else legs[::-1]
+            case moment:
+                return [
+                    self._by_value(_MOMENTS[moment], self._value.is_not(None)),
+                    self._by_creation(self._value.is_(None)),
+                ]
+
+    def _leg_of(self, place: SearchPlace, legs: int) -> int:
+        value = place.value
+        if self._name == "created_at":
+            return 0
+        if value is None or isinstance(value, str):
+            return 0 if isinstance(value, str) else 1
+        if self._name == "priority":
+            number = 0 if value < Priority.NORMAL else 1
+        else:
+            number = max(0, min(value, 2))
+        return number if self.is_ascending else legs - 1 - number
+
+    def _by_creation(self, *rest: Condition, value: int | None = None) -> Leg:
+        return Leg(by_creation(self._body), list(rest), value=value)
+
+    def _by_value(self, index: sa.Index, condition: Condition) -> Leg:
+        return Leg([Branch(str(index.name), [condition])], named(self._body), is_by_value=True)
+
+    def _passes(self, columns: tuple[sa.ColumnElement[Any], ...], reached: tuple[Any, ...]) -> Condition:
+        key, place = sa.tuple_(*columns), sa.tuple_(*[sa.literal(value) for value in reached])
+        return key > place if self.is_ascending else key < place
+
+
+def by_creation(body: SearchBody) -> list[Branch]:
+    """Disjoint sets of jobs, each of which its index yields in the order of creation."""
+    born = span(body, "created")
+    states = list(dict.fromkeys(body.state))
+    if body.queue is not None:
+        queue = jobs.c.queue == body.queue
+        return [Branch(str(BY_QUEUE.name), [queue, jobs.c.state == state, *born]) for state in states or STATE_NAMES]
+    if states:
+        return [Branch(str(BY_STATE.name), [jobs.c.state == state, *born]) for state in states]
+    return [Branch(str(BY_CREATED.name), born)]
+
+
+def named(body: SearchBody) -> list[Condition]:
+    """Queue, state and span of creation, for an index that is not ordered by them."""
+    conditions = span(body, "created")
+    if body.queue is not None:
+        conditions.append(jobs.c.queue == body.queue)
+    if body.state:
+        conditions.append(sa.or_(*[jobs.c.state == state for state in dict.fromkeys(body.state)]))
+    return conditions
+
+
+def _literally(condition: str) -> Condition:
+    """As the index has it: of a parameter SQLite cannot know that the index fits."""
+    return cast(Condition, sa.text(condition))

@@ -1,0 +1,92 @@
+"""Throughput from the minutes that are over and the one that each queue's row still counts.
+
+A queue's newest minute is written when a later one brings a change; until then it is the difference between the queue's
+totals and those that the minute began with, and this also where it has long been over.
+"""
+
+import time
+
+import msgspec
+import sqlalchemy as sa
+
+from corvo.model.errors import Refusal
+from corvo.model.timestamps import to_rfc3339
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
+from corvo.state.minutes import MINUTE_NS
+from gateway.readdb.minutes import BY_MINUTE, queue_minutes
+from gateway.readdb.schema import queues
+from gateway.search.database import ReadDb, Reading
+
+Amounts = tuple[int, int, int, int]  # enqueued, completed, failed, dead
+
+NEWEST = (
+    queues.c.enqueued - queues.c.minute_enqueued,
+    queues.c.completed_total - queues.c.minute_completed,
+    queues.c.failed - queues.c.minute_failed,
+    queues.c.dead_total - queues.c.minute_dead,
+)
+_OVER = (queue_minutes.c.enqueued, queue_minutes.c.completed, queue_minutes.c.failed, queue_minutes.c.dead)
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Minutes since 1970, both included."""
+
+    first: int
+    last: int
+
+
+def span(now_ns: int, minutes: int) -> Span:
+    last = now_ns // MINUTE_NS
+    return Span(last - minutes + 1, last)
+
+
+async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
+    within = span(time.time_ns(), query.minutes)
+    over, newest = _over(within, queue), _newest(within, queue)
+
+    def question(reading: Reading) -> list[ThroughputPoint]:
+        if queue is not None and not reading.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
+            raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {queue!r}; a queue exists from its first job on")
+        return _series(within, [*reading.rows(over), *reading.rows(newest)])
+
+    return await read_db.ask(question)
+
+
+def _sum(amount: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """PostgreSQL would make a decimal of it."""
+    return sa.cast(sa.func.sum(amount), sa.BigInteger)
+
+
+def _over(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
+    statement = (
+        sa.select(queue_minutes.c.minute, *(_sum(amount) for amount in _OVER))
+        .where(queue_minutes.c.minute.between(within.first, within.last))
+        .group_by(queue_minutes.c.minute)
+    )
+    if queue is None:
+        return statement.with_hint(queue_minutes, f"INDEXED BY {BY_MINUTE.name}", "sqlite")
+    return statement.where(queue_minutes.c.queue == queue)
+
+
+def _newest(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
+    """A shard's clock may be a little ahead of ours: what it has counted belongs to the last minute that we show."""
+    last = sa.bindparam(None, within.last, sa.Integer, literal_execute=True)  # the same text where it is grouped by
+    minute = sa.case((queues.c.minute > last, last), else_=queues.c.minute)
+    statement = (
+        sa.select(minute, *(_sum(amount) for amount in NEWEST)).where(queues.c.minute >= within.first).group_by(minute)
+    )
+    return statement if queue is None else statement.where(queues.c.name == queue)
+
+
+def _series(within: Span, rows: list[tuple[int, int, int, int, int]]) -> list[ThroughputPoint]:
+    points = {
+        minute: ThroughputPoint(to_rfc3339(minute * MINUTE_NS), 0, 0, 0, 0)
+        for minute in range(within.first, within.last + 1)
+    }
+    for minute, enqueued, completed, failed, dead in rows:
+        point = points[minute]
+        point.enqueued += enqueued
+        point.completed += completed
+        point.failed += failed
+        point.dead += dead
+    return list(points.values())

@@ -1,0 +1,63 @@
+"""Jobs by words on PostgreSQL, which has no index of them: the newest jobs first, slice by slice, while there is time.
+
+Their texts are read by the same index as on SQLite, made in memory for each slice, so that a word is the same
+everywhere. A walk that runs out of time says so.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from gateway.readdb.schema import job_errors, jobs
+from gateway.readdb.text_index import IN_MEMORY, PART_CHARS_MAX, document
+from gateway.search.session import OutOfTime, Reading
+
+SLICE = 500
+SHARE = 0.8  # of the time that is left; the rest is for reading the page that was found
+
+_ERRORS = (
+    sa.select(sa.func.string_agg(job_errors.c.error, "\n"))
+    .where(job_errors.c.job_id == jobs.c.id, job_errors.c.shard == jobs.c.shard)
+    .scalar_subquery()
+)
+_PARTS = [sa.func.left(part, PART_CHARS_MAX) for part in (jobs.c.payload, jobs.c.tags, jobs.c.result, _ERRORS)]
+_ORDER = (jobs.c.created_at, jobs.c.id, jobs.c.seq)
+_NEWEST = sa.select(*_ORDER, *_PARTS).order_by(*[column.desc() for column in _ORDER])
+
+Place = tuple[str, str, int]
+
+
+def found(reading: Reading, expression: str, wanted: int) -> tuple[list[int], bool]:
+    """The newest jobs that fit, and whether enough were found or all were looked at."""
+    end_ms = reading.left_ms * (1 - SHARE)
+    seqs: list[int] = []
+    place: Place | None = None
+    while len(seqs) < wanted:
+        try:
+            with reading.budget(reading.left_ms - end_ms):
+                rows = reading.rows((_NEWEST if place is None else _NEWEST.where(_before(place))).limit(SLICE))
+        except OutOfTime:
+            return seqs, False
+        seqs += fitting(((seq, *texts) for _, _, seq, *texts in rows), expression)
+        if len(rows) < SLICE:
+            break
+        place = rows[-1][:3]
+    return seqs, True
+
+
+def fitting(jobs: Iterable[Any], expression: str) -> list[int]:
+    """Of jobs (seq, payload, tags, result, errors) those that fit, by an index of their own."""
+    memory = sqlite3.connect(":memory:")
+    try:
+        for statement in IN_MEMORY.make:
+            memory.execute(statement)
+        memory.executemany(IN_MEMORY.enter, [(seq, document(*texts)[0]) for seq, *texts in jobs])
+        return [seq for (seq,) in memory.execute(IN_MEMORY.find, (expression,))]
+    finally:
+        memory.close()
+
+
+def _before(place: Place) -> sa.ColumnElement[bool]:
+    return sa.tuple_(*_ORDER) < sa.tuple_(*[sa.literal(part) for part in place])

@@ -1,0 +1,1 @@
+"""The client of the shards: sending calls, following moved jobs, executing plans."""

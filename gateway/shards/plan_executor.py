@@ -1,0 +1,61 @@
+"""A plan carried out: its questions asked of the shards, round after round, until there is an answer.
+
+Nearly every plan is one round. A long one, that clears a queue slice by slice, goes on as long as somebody waits for
+it, and no longer than `ROUNDS_S`: whoever asks again goes on where it stopped.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from corvo.model.errors import Refusal
+from corvo.ops.operation import Answer, Plan
+from gateway.http.messages import Disconnected
+from gateway.shards.client import Shards
+from gateway.shards.moved_jobs import ask_all
+
+ROUNDS_S = 600.0  # all rounds of one request
+COURTESY_S = 1.0  # all rounds together that are asked when everything has happened already
+
+
+async def carry_out(shards: Shards, plan: Plan, hung_up: Callable[[], Awaitable[None]] | None = None) -> Answer:
+    """`hung_up` returns when nobody waits for the answer any more."""
+    outcome: Answer | Plan = plan
+    if plan.instead is None and not plan.wait_s:
+        outcome = plan.conclude(await ask_all(shards, plan.calls))
+        if isinstance(outcome, Answer):
+            return outcome
+    gone = None if hung_up is None else asyncio.ensure_future(hung_up())
+    try:
+        async with asyncio.timeout(ROUNDS_S):
+            return await _go_on(shards, outcome, lambda: gone is not None and gone.done())
+    except TimeoutError:
+        raise Refusal("DEADLINE_EXCEEDED", f"not done within {ROUNDS_S:g} s; ask again, and it goes on") from None
+    finally:
+        if gone is not None:
+            gone.cancel()
+
+
+async def _go_on(shards: Shards, outcome: Answer | Plan, is_gone: Callable[[], bool]) -> Answer:
+    courtesy_ends = 0.0
+    while not isinstance(outcome, Answer):
+        if is_gone():
+            raise Disconnected
+        if outcome.instead is not None:
+            courtesy_ends = courtesy_ends or asyncio.get_running_loop().time() + COURTESY_S
+            outcome = await _ask_out_of_courtesy(shards, outcome, outcome.instead, courtesy_ends)
+            continue
+        if outcome.wait_s:
+            await asyncio.sleep(outcome.wait_s)
+        outcome = outcome.conclude(await ask_all(shards, outcome.calls))
+    return outcome
+
+
+async def _ask_out_of_courtesy(shards: Shards, plan: Plan, instead: Answer, ends: float) -> Answer | Plan:
+    """A refusal now would deny what has been done."""
+    try:
+        async with asyncio.timeout_at(ends):
+            await asyncio.sleep(plan.wait_s)
+            results = await ask_all(shards, plan.calls)
+    except (Refusal, TimeoutError):
+        return instead
+    return plan.conclude(results)

@@ -1,0 +1,1 @@
+"""Errands to other shards: delivery in order, and the sockets for it."""

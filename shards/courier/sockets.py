@@ -1,0 +1,72 @@
+"""The roads that a courier takes: one socket to every other shard of the node.
+
+What cannot be sent, or gets lost, is carried again by the courier when its patience ends. A road is watched only while
+an answer is awaited on it: to look at all of them would cost every turn of a shard that has no errands.
+"""
+
+from time import monotonic_ns
+from typing import Any
+
+import structlog
+import zmq
+
+from corvo.model.limits import MESSAGE_BYTES_MAX
+from corvo.wire import decode_replies, encode_calls
+from shards.courier.deliveries import Courier
+
+MESSAGES_MAX = 100
+
+log = structlog.get_logger()
+
+
+class Roads:
+    def __init__(self, context: zmq.Context[Any], addresses: dict[int, str]) -> None:
+        self._sockets: dict[int, zmq.Socket[bytes]] = {}
+        self._watched: set[int] = set()
+        self.poller = zmq.Poller()  # or that of a loop, which then sleeps until something comes back
+        for shard, address in addresses.items():
+            self._sockets[shard] = socket = context.socket(zmq.DEALER)
+            socket.set_hwm(MESSAGES_MAX)
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.setsockopt(zmq.IMMEDIATE, 1)  # a shard that is away gets it when it is back, from the outbox
+            socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+            socket.setsockopt(zmq.RECONNECT_IVL, 20)
+            socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+            socket.connect(address)
+
+    def sockets(self) -> list[zmq.Socket[bytes]]:
+        return list(self._sockets.values())
+
+    def go(self, courier: Courier) -> None:
+        for target, call in courier.set_out(monotonic_ns()):
+            try:
+                self._sockets[target].send(encode_calls([call]), zmq.NOBLOCK)
+            except zmq.Again:
+                courier.turn_back(target, monotonic_ns())
+                continue
+            if target not in self._watched:
+                self._watched.add(target)
+                self.poller.register(self._sockets[target], zmq.POLLIN)
+
+    def come_back(self, courier: Courier) -> None:
+        for shard in sorted(self._watched):
+            self._hear(shard, courier)
+            if not courier.awaits(shard):  # what comes late lies there until the road is taken again
+                self._watched.discard(shard)
+                self.poller.unregister(self._sockets[shard])
+
+    def _hear(self, shard: int, courier: Courier) -> None:
+        socket = self._sockets[shard]
+        while True:
+            try:
+                message = socket.recv(zmq.NOBLOCK)
+                for reply in decode_replies(message) if message else ():
+                    courier.come_back(shard, reply, monotonic_ns())
+            except zmq.Again:
+                return
+            except ValueError as error:
+                log.warning("answer of a shard refused", shard=shard, reason=str(error))
+
+    def close(self) -> None:
+        for socket in self._sockets.values():
+            socket.close(0)

@@ -1,0 +1,265 @@
+"""Links to the same shard on other nodes: ZeroMQ over TCP, encrypted and mutually authenticated by one secret.
+
+Every replica binds one ROUTER, on which it listens, and speaks through sockets of its own to each peer (`lanes.py`).
+Nothing waits: a lane that is full or down loses the letter, and says so. Only an introduction is answered on the way it
+came, because whoever sends one is not known yet.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+import structlog
+import zmq
+from zmq.utils import z85
+
+from corvo.model.limits import MESSAGE_BYTES_MAX
+from corvo.runtime.addresses import is_loopback, join_address, split_address
+from shards.group.channels import (
+    EVENTS_PER_TURN,
+    HANDSHAKES_BROKEN_MAX,
+    LARGE_LETTERS_MAX,
+    Context,
+    Keys,
+    Link,
+    Socket,
+    close_monitored,
+    drain,
+    open_monitor,
+    read_keys,
+    set_up,
+)
+from shards.group.messages import Introduction, Misaddressed, Posted, Welcome, seal, unseal
+
+__all__ = ["Keys", "Peers", "read_keys"]
+
+LETTERS_PER_TURN = 256
+FRAME_BYTES_MAX = MESSAGE_BYTES_MAX - 1024  # room for what CURVE adds: a frame above the bound would cost the link
+REASONS_MAX = 100  # a stranger who varies what he says must not fill the memory or the log
+REOPEN_S = 3.0  # a lane that is down longer than this is made anew
+ZAP_ADDRESS = "inproc://zeromq.zap.01"  # fixed by ZeroMQ, one for each context
+# Without "no detail": that is whoever opens a connection and hangs up, such as a probe of the port.
+_REFUSAL_EVENTS = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+
+log = structlog.get_logger()
+
+
+class Peers:
+    """All links of one replica. With keys, a context has room for one `Peers` only: it answers for all its sockets."""
+
+    def __init__(
+        self,
+        context: Context,
+        node_id: str,
+        group: str,
+        bind: str,
+        keys: Keys | None,
+        welcome: Callable[[Introduction], Welcome] | None = None,
+    ) -> None:
+        assert keys is not None or is_loopback(bind), f"without a secret, nodes must not listen on {bind}"
+        self.refused = 0
+        self.welcome = welcome
+        self._context = context
+        self._node_id = node_id
+        self._group = group
+        self._keys = keys
+        self._links: dict[str, Link] = {}
+        self._lost: set[str] = set()
+        self._told: set[str] = set()
+        self._reopen_at = 0.0
+        self._bind = bind
+        host, port = split_address(bind)
+        self._is_ipv6 = ":" in host
+        self._zap: Socket | None = None
+        if keys is not None:
+            self._zap = context.socket(zmq.REP)
+            self._zap.bind(ZAP_ADDRESS)  # before the first CURVE socket, or that would let nobody in
+        self._router: Socket = context.socket(zmq.ROUTER)
+        set_up(self._router, LARGE_LETTERS_MAX, self._is_ipv6)
+        if keys is not None:
+            self._router.setsockopt(zmq.CURVE_SERVER, 1)
+            self._router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
+            self._router.setsockopt(zmq.ZAP_DOMAIN, b"corvo")
+            self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)  # nobody to ask means no, not yes
+        self._monitor = open_monitor(context, self._router, _REFUSAL_EVENTS)
+        try:
+            self._router.bind(f"tcp://{join_address(host, port)}")
+        except zmq.ZMQError as error:
+            self.close()
+            reason = zmq.strerror(error.errno or 0).lower()
+            raise OSError(f"cannot listen on {bind} for other nodes: {reason}; choose another --raft-bind") from None
+        self._poller = self._make_poller()
+
+    def sockets(self) -> list[Socket]:
+        """What the loop must watch for reading; always the same ones."""
+        return [self._router, self._monitor] if self._zap is None else [self._router, self._monitor, self._zap]
+
+    def wait(self, timeout_ms: int) -> None:
+        """Until there is something to receive. For those who wait for nothing else."""
+        self._poller.poll(timeout_ms)
+
+    def nodes(self) -> set[str]:
+        """Those that were connected, whether they are there or not."""
+        return set(self._links)
+
+    def connect(self, node: str, address: str) -> None:
+        link = self._links.get(node)
+        if link is not None:
+            if link.address == address:
+                return
+            if link.is_up:
+                self._lost.add(node)  # what was under way to the old address
+            link.close()
+        self._links[node] = link = Link(self._context, address, self._keys, self._is_ipv6)
+        if not link.large.has_address:
+            self._tell("a node cannot be reached", f"{address}, where {node} should be, is no address")
+        self._poller = self._make_poller()
+
+    def disconnect(self, node: str) -> None:
+        link = self._links.pop(node, None)
+        self._lost.discard(node)
+        if link is not None:
+            link.close()
+            self._poller = self._make_poller()
+
+    def carries(self, node: str) -> bool:
+        """Whether answers can be sent there: heartbeats have a lane of their own."""
+        return node in self._links and self._links[node].large.is_up
+
+    def is_up(self, node: str) -> bool:
+        return node in self._links and self._links[node].is_up
+
+    def lost(self) -> set[str]:
+        """Nodes whose link broke since this was last asked: what was sent to them may not have arrived."""
+        lost, self._lost = self._lost, set()
+        return lost
+
+    def send(self, posted: Posted) -> bool:
+        """False: lost, because the peer is away or does not keep up."""
+        link = self._links.get(posted.node)
+        if link is None:
+            return False
+        frame = seal(self._group, self._node_id, posted.letter)
+        if len(frame) > FRAME_BYTES_MAX:
+            self._tell("a letter was not sent", f"{type(posted.letter).__name__} has more than {FRAME_BYTES_MAX} bytes")
+            return False
+        return link.send(posted.letter, frame)
+
+    def receive(self) -> list[Posted]:
+        """At most LETTERS_PER_TURN that other replicas sent, and the answers to introductions of ours.
+
+        Such an answer is posted by the name under which the link was made: who is there is what was asked.
+        """
+        ready = {socket for socket, _ in self._poller.poll(0)}  # cheaper than trying each: most are silent mostly
+        if self._zap in ready and self._zap is not None and self._keys is not None:
+            self._answer_strangers(self._zap, self._keys)
+        if self._monitor in ready:
+            self._watch_router()
+        letters: list[Posted] = []
+        for node, link in self._links.items():
+            if link.small.monitor in ready or link.large.monitor in ready:
+                self._watch(node, link)
+            if link.large.socket in ready:
+                letters += self._take_welcomes(node, link)
+        if self._router in ready:
+            letters += self._take_letters()
+        self._reopen_links()
+        return letters
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+        close_monitored(self._router, self._monitor)
+        if self._zap is not None:
+            self._zap.close(0)
+
+    def _take_letters(self) -> list[Posted]:
+        letters: list[Posted] = []
+        for parts in drain(self._router, LETTERS_PER_TURN):
+            if len(parts) != 2:
+                self._refuse("not a letter: it has several parts")
+                continue
+            posted = self._unseal(parts[1])
+            if posted is None:
+                continue
+            if isinstance(posted.letter, Introduction):
+                self._greet(parts[0], posted.letter)
+            else:
+                letters.append(posted)
+        return letters
+
+    def _take_welcomes(self, node: str, link: Link) -> list[Posted]:
+        answers = [self._unseal(parts[-1]) for parts in drain(link.large.socket, LETTERS_PER_TURN)]
+        return [Posted(node, answer.letter) for answer in answers if answer and isinstance(answer.letter, Welcome)]
+
+    def _make_poller(self) -> zmq.Poller:
+        poller = zmq.Poller()
+        lanes = [lane for link in self._links.values() for lane in (link.small, link.large)]
+        watched = [socket for lane in lanes for socket in (lane.socket, lane.monitor)]
+        for socket in (*self.sockets(), *watched):
+            poller.register(socket, zmq.POLLIN)
+        return poller
+
+    def _unseal(self, frame: bytes) -> Posted | None:
+        try:
+            return unseal(self._group, frame)
+        except Misaddressed as error:
+            self._refuse(str(error))
+            return None
+
+    def _greet(self, asker: bytes, introduction: Introduction) -> None:
+        if self.welcome is None:
+            return
+        frame = seal(self._group, self._node_id, self.welcome(introduction))
+        try:
+            self._router.send_multipart((asker, frame), zmq.NOBLOCK)
+        except zmq.Again:
+            pass  # it asks again
+
+    def _answer_strangers(self, zap: Socket, keys: Keys) -> None:
+        """Who may connect: whoever has the cluster's key (ZeroMQ's RFC 27)."""
+        for _ in range(LETTERS_PER_TURN):
+            if not zap.poll(0):
+                return
+            version, request_id, _domain, address, _identity, mechanism, *credentials = zap.recv_multipart()
+            is_ours = mechanism == b"CURVE" and credentials and z85.encode(credentials[0]) == keys.public
+            status, text = (b"200", b"OK") if is_ours else (b"400", b"not of this cluster")
+            zap.send_multipart([version, request_id, status, text, b"", b""])
+            if not is_ours:
+                self._refuse(f"{address.decode(errors='replace')} does not know the cluster's secret")
+
+    def _watch_router(self) -> None:
+        for _ in drain(self._monitor, EVENTS_PER_TURN):
+            self._refuse(
+                f"somebody who connects to {self._bind} does not know the cluster's secret"
+                if self._keys is not None
+                else f"somebody who connects to {self._bind} is no node, or has a secret, and this node has none"
+            )
+
+    def _watch(self, node: str, link: Link) -> None:
+        link.small.watch()  # what that lane loses is sent again; for what is lost on the other, somebody waits
+        if link.large.watch():
+            self._lost.add(node)
+        if max(link.small.handshakes_broken, link.large.handshakes_broken) >= HANDSHAKES_BROKEN_MAX:
+            self._tell("a node hangs up", f"{link.address} does not let us in: is its cluster secret ours?")
+
+    def _reopen_links(self) -> None:
+        now = monotonic()
+        if now < self._reopen_at:
+            return
+        self._reopen_at = now + REOPEN_S / 4
+        reopened = [link for link in self._links.values() if link.reopen(now - REOPEN_S)]
+        if reopened:
+            self._poller = self._make_poller()
+
+    def _refuse(self, reason: str) -> None:
+        self.refused += 1
+        self._tell("a node was refused", reason)
+
+    def _tell(self, event: str, reason: str) -> None:
+        """A stranger that keeps knocking gets one line, not a thousand."""
+        if reason in self._told or len(self._told) >= REASONS_MAX:
+            return
+        self._told.add(reason)
+        # Who has no group yet is spoken to by those who do, and will be one of them in a moment.
+        (log.error if self._group else log.debug)(event, reason=reason)

@@ -1,0 +1,1 @@
+"""Calls into a shard: admission, waiting fetches, event listeners, reads."""

@@ -1,0 +1,315 @@
+"""Where calls come in: admitted, parked, or turned away, and answered when the replica has a result.
+
+Decides only by what is known here and now; everything that changes the state goes on to the replica. Every list is
+bounded: past the bound a caller is told to come back, and when.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from corvo.model.drain_rate import Pace
+from corvo.model.errors import Refused
+from corvo.ops.jobs.enqueue import Enqueue
+from corvo.ops.jobs.fetch import Fetch
+from corvo.ops.operation import Operation, Query
+from corvo.queries.events import GetEvents
+from corvo.queries.feed import Pull
+from corvo.queries.job import Await
+from corvo.state.claim_limits import NO_LIMIT, room
+from corvo.state.tables import Tables
+from corvo.wire import Call, Reply, decode_ask, pieces, reply_to
+from shards.intake.event_waits import Listeners
+from shards.intake.presence import Presence
+from shards.intake.waiters import Parking, Waiting
+
+CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
+CALLS_OF_QUEUE_MAX = CALLS_WAITING_MAX // 2  # of them for one queue: a flood of one leaves room for the others
+WAITING_BYTES_MAX = 64 * 1024 * 1024
+CALLS_PARKED_MAX = 100_000
+PULLS_PARKED_MAX = 16
+AWAIT_RECHECK_NS = 10_000_000
+ANSWERED_BEFORE_NS = 200_000_000  # the deadline: an answer needs time to arrive
+BYTES_PER_MESSAGE = 8 * 1024 * 1024  # far below what a socket refuses, even with one large reply more
+_MS = 1_000_000
+
+_LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the shard could take it up")
+_UNKNOWN = Refused("BAD_REQUEST", "the shard does not know this operation; gateway and shard differ in version")
+
+
+class Proposed(NamedTuple):
+    """An entry that was made here."""
+
+    term: int
+    now: int
+    due: list[bytes]  # operations of our own, which come first
+    batch: list[Waiting]  # calls in the order of the entry
+
+
+class Door:
+    def __init__(self, tables: Tables, presence: Presence) -> None:
+        self._tables = tables
+        self._presence = presence
+        self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
+        self.on_gone: Callable[[bytes], None] = lambda peer: None  # is told of peers that are not; see `Relations`
+        self.proposed: dict[int, Proposed] = {}  # by index
+        self.parking = Parking()
+        self.pulls: deque[Waiting] = deque()
+        self.listeners = Listeners(tables.journal, self.answer)
+        self.operations: deque[Waiting] = deque()  # for the log
+        self.queries: list[Waiting] = []  # for the leader's state
+        self._waiting_bytes = 0  # of `operations`
+        self._of_queue: dict[str, int] = {}  # calls among them that bring jobs to a queue, or take them from it
+        self._pace = Pace()
+        self.overloads = 0
+        self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
+        self._recheck_at_ns = 0
+        self._coming: dict[str, int] = {}  # jobs per queue in operations that wait here
+        self._replies: dict[bytes, list[Reply]] = {}
+
+    # In
+
+    def admit(self, peer: bytes, call: Call, now_ns: int) -> None:
+        if not call.ask:
+            self._recall(peer, call.id)
+            return
+        try:
+            ask: Operation | Query = decode_ask(call.ask)
+        except ValueError:  # msgspec's errors are ValueErrors
+            self.answer(peer, call.id, _UNKNOWN)
+            return
+        waiting = Waiting(peer, call.id, ask, call.ask, now_ns, now_ns + call.deadline_ms * _MS)
+        if isinstance(ask, Fetch):
+            self._admit_fetch(waiting, ask)
+        elif isinstance(ask, Operation):
+            self._admit_operation(waiting)
+        elif isinstance(ask, Await):
+            self._admit_await(waiting, ask)
+        elif isinstance(ask, Pull):
+            self._admit_pull(waiting, ask)
+        elif isinstance(ask, GetEvents):
+            waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
+            self.listeners.admit(waiting, ask)
+        else:
+            self.queries.append(waiting)
+
+    def _recall(self, peer: bytes, call_id: int) -> None:
+        """Whoever asked waits no longer: answered now if it is parked, and never parked if it is on its way there."""
+        parked = self.parking.remove((peer, call_id))
+        if parked is not None:
+            self._answer_empty(parked)
+            return
+        if self.listeners.recall((peer, call_id)):
+            return
+        for waiting in [*self.operations, *(each for entry in self.proposed.values() for each in entry.batch)]:
+            if waiting.key == (peer, call_id):
+                waiting.wait_until_ns = waiting.arrived_ns
+
+    def _admit_operation(self, waiting: Waiting) -> None:
+        if len(self.operations) >= CALLS_WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
+            self._turn_away(waiting, "this shard has as much waiting as it can hold", len(self.operations))
+            return
+        queue = _queue_of(waiting.ask)
+        of_queue = self._of_queue.get(queue, 0)
+        if of_queue >= CALLS_OF_QUEUE_MAX and queue:
+            self._turn_away(waiting, f"queue {queue} has as much waiting as one queue may have", of_queue)
+            return
+        self._enter(waiting, queue)
+        if isinstance(waiting.ask, Enqueue):
+            for job in waiting.ask.jobs:
+                self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
+
+    def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
+        self._presence.ask(fetch.queues, waiting.arrived_ns)
+        waiting.wait_until_ns = _patience_end(waiting, fetch.wait_ms)
+        # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
+        if fetch.is_repeated or any(self._may_claim(fetch, queue) for queue in fetch.queues):
+            self._admit_operation(waiting)
+        else:
+            self.wait_or_answer(waiting, fetch)
+
+    def _may_claim(self, fetch: Fetch, queue: str) -> bool:
+        """Whether there is a job, or one is coming for which nobody stands in line already."""
+        if queue in self._coming and not (fetch.wait_ms and self.parking.waits_for(queue)):
+            return self._gate(queue) > 0
+        return self._tables.has_pending(queue)
+
+    def _admit_await(self, waiting: Waiting, ask: Await) -> None:
+        self._presence.ask(ask.queues, waiting.arrived_ns)
+        waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
+        if any(self._tables.has_pending(queue) for queue in ask.queues):
+            self.answer(waiting.peer, waiting.call_id, True)
+        else:
+            self._park(waiting, ask.queues)
+        self._presence.see(ask.worker_id, ask.hostname, ask.queues)
+
+    def _admit_pull(self, waiting: Waiting, pull: Pull) -> None:
+        waiting.wait_until_ns = waiting.arrived_ns + pull.wait_ms * _MS
+        if len(self.pulls) >= PULLS_PARKED_MAX:
+            self.pulls.popleft()  # its sender asked again, or is gone
+        self.pulls.append(waiting)
+
+    def wait_or_answer(self, waiting: Waiting, fetch: Fetch) -> None:
+        """A fetch that found nothing: parked while it has patience, never an entry of the log."""
+        if waiting.wait_until_ns > waiting.arrived_ns:
+            self._park(waiting, fetch.queues)
+            self._presence.see(fetch.worker_id, fetch.hostname, fetch.queues)
+        else:
+            self.answer(waiting.peer, waiting.call_id, [])
+
+    def _park(self, waiting: Waiting, queues: list[str]) -> None:
+        if len(self.parking) >= CALLS_PARKED_MAX:
+            self._turn_away(waiting, "as many calls wait for jobs here as this shard can hold", CALLS_PARKED_MAX)
+        else:
+            self.parking.park(waiting, queues)
+
+    def _enter(self, waiting: Waiting, queue: str) -> None:
+        self.operations.append(waiting)
+        self._waiting_bytes += len(waiting.raw)
+        self._of_queue[queue] = self._of_queue.get(queue, 0) + 1
+
+    def _turn_away(self, waiting: Waiting, why: str, ahead: int) -> None:
+        self.overloads += 1
+        hint_ms = self._pace.clears_in_ms(ahead)
+        self.answer(waiting.peer, waiting.call_id, Refused("OVERLOADED", f"{why}; send the request again", hint_ms))
+
+    # Waking
+
+    def wake_with(self, batch: list[Waiting]) -> None:
+        """Fetches that wait for what this batch enqueues join it: one trip through the log serves both."""
+        coming, self._coming = self._coming, {}
+        if not len(self.parking):
+            return
+        for queue, jobs in coming.items():
+            # An await must not be told of jobs that are not there yet.
+            batch += self._wake(queue, min(jobs, self._gate(queue)), only_fetches=True)
+
+    def _gate(self, queue: str) -> int:
+        """How many jobs of the queue its controls let through: nobody is woken for one that may not be claimed."""
+        known = self._tables.find_queue(queue)
+        return NO_LIMIT if known is None else room(known, self._tables.throttles, self._tables.now)
+
+    def wake_again(self, now_ns: int) -> None:
+        """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
+        if not self.told:
+            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS  # whoever is told in this turn has that long to come
+        elif now_ns >= self._recheck_at_ns:
+            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS
+            told, self.told = self.told, set()
+            self.wake_pending(sorted(queue for queue in told if self.parking.waits_for(queue)))
+
+    def wake_pending(self, queues: list[str]) -> None:
+        """Jobs are pending and calls wait for them: the longest waiting go ahead."""
+        for queue in queues:
+            claimable = self._tables.claimable(queue)
+            if not claimable:
+                continue
+            for woken in self._wake(queue, claimable):
+                if isinstance(woken.ask, Fetch):
+                    self._enter(woken, _queue_of(woken.ask))
+                else:
+                    self.answer(woken.peer, woken.call_id, True)
+                    self.told.add(queue)
+
+    def _wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[Waiting]:
+        """The longest waiting whose asker is still there. A job must not be claimed for a gateway that died: it would
+        lie under a lease that nobody knows of, and lose an attempt."""
+        while True:
+            woken = self.parking.wake(queue, jobs, only_fetches)
+            gone = {peer for peer in {call.peer for call in woken} if not self.is_there(peer)}
+            if not gone:
+                return woken
+            for call in woken:
+                if call.peer not in gone:
+                    assert isinstance(call.ask, Fetch | Await)
+                    self.parking.park(call, call.ask.queues)
+            for peer in gone:
+                self.parking.forget_peer(peer)
+                self.on_gone(peer)
+
+    def end_waits(self, now_ns: int) -> None:
+        for waiting in self.parking.over(now_ns):
+            self._answer_empty(waiting)
+
+    def _answer_empty(self, waiting: Waiting) -> None:
+        self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)
+
+    # Out
+
+    def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[Waiting]:
+        """What goes into the next entry, oldest first; whose deadline has passed is told so instead."""
+        batch: list[Waiting] = []
+        late: list[Waiting] = []
+        size = 0
+        while self.operations and len(batch) < calls_max and size < bytes_max:
+            waiting = self.operations.popleft()
+            self._waiting_bytes -= len(waiting.raw)
+            if waiting.deadline_ns < now_ns:
+                self.answer(waiting.peer, waiting.call_id, _LATE)
+                late.append(waiting)
+                continue
+            size += len(waiting.raw)
+            batch.append(waiting)
+        if not self.operations:
+            self._of_queue.clear()  # nearly always: a turn takes all that waits
+        else:
+            for waiting in (*batch, *late):
+                self._of_queue[_queue_of(waiting.ask)] -= 1
+        self._pace.done(len(batch), now_ns)
+        return batch
+
+    def answer(self, peer: bytes, call_id: int, result: object) -> None:
+        self.reply(peer, reply_to(call_id, result))
+
+    def reply(self, peer: bytes, reply: Reply) -> None:
+        replies = self._replies.get(peer)
+        if replies is None:
+            self._replies[peer] = [reply]
+        else:
+            replies.append(reply)
+
+    def refuse(self, waitings: object, refused: Refused) -> None:
+        """Calls that Raft was given, and gave back as what it knows them for: somebody's."""
+        assert isinstance(waitings, list)
+        for waiting in waitings:
+            self.answer(waiting.peer, waiting.call_id, refused)
+
+    def refuse_all(self, refused: Refused) -> None:
+        """The replica leads no longer: everything that waits for the leader is told, also what is parked."""
+        for waiting in [*self.operations, *self.queries, *self.parking.take_all()]:
+            self.answer(waiting.peer, waiting.call_id, refused)
+        self.operations.clear()
+        self._of_queue.clear()
+        self._waiting_bytes = 0
+        self.queries.clear()
+        self._coming.clear()
+        self.told.clear()
+
+    @property
+    def has_replies(self) -> bool:
+        return bool(self._replies)
+
+    def take_replies(self) -> list[tuple[bytes, list[Reply]]]:
+        """Peer and replies, each list small enough for one message."""
+        if not self._replies:
+            return []
+        replies, self._replies = self._replies, {}
+        return [
+            (peer, some)
+            for peer, all_ in replies.items()
+            for some in pieces(all_, lambda reply: len(reply.result), BYTES_PER_MESSAGE)
+        ]
+
+
+def _queue_of(ask: Operation | Query) -> str:
+    """The queue that a call crowds; empty for calls about jobs, which are as many as were claimed."""
+    if isinstance(ask, Enqueue):
+        return ask.jobs[0].queue if ask.jobs else ""
+    return ask.queues[0] if isinstance(ask, Fetch) and ask.queues else ""
+
+
+def _patience_end(waiting: Waiting, wait_ms: int) -> int:
+    """Never beyond the caller's deadline: a call that is asked again late in its wait brings its old wait with it, and
+    no job must be claimed for somebody who has given up."""
+    asked = waiting.arrived_ns + wait_ms * _MS
+    return max(min(asked, waiting.deadline_ns - ANSWERED_BEFORE_NS), waiting.arrived_ns)

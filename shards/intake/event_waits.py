@@ -1,0 +1,128 @@
+"""Listeners: questions for events that wait at this replica until there is one for them.
+
+Any replica serves them, leader or not. Nothing is looked at while the journal stands still; while it moves, a listener
+is answered at most once in `GATHER_NS`, with all that came together, and less often where there are many. In one turn
+only so many are answered and only so many events looked at: those who watch must not slow down those who work. Whoever
+comes when that is spent stands in line.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from corvo.model.errors import Refused
+from corvo.queries.events import NOW, EventsFound, GetEvents
+from corvo.state.event_log import Journal
+from shards.intake.waiters import CallKey, Waiting
+
+LISTENERS_MAX = 4_096
+LISTENERS_PER_TURN = 64
+EVENTS_PER_TURN = 10_000  # looked at; about 10 ms
+GATHER_NS = 10_000_000
+GATHER_EACH_NS = 500_000  # for every listener there is: 2,000 answers a second for all together
+PASS_EACH_NS = 5_000  # between two walks along a long line: some ten times what the walk takes
+
+_FULL = Refused("OVERLOADED", "this shard has as many listeners as it can hold; try again", 1_000)
+
+
+class Listener(msgspec.Struct):
+    waiting: Waiting
+    ask: GetEvents  # `after` moves on past what it does not ask for
+
+
+class Listeners:
+    def __init__(self, journal: Journal, answer: Callable[[bytes, int, object], None]) -> None:
+        self._journal = journal
+        self._answer = answer
+        self._parked: dict[CallKey, Listener] = {}
+        self._seen = 0  # the journal's last event when it was looked at
+        self._again_ns: int | None = None  # when somebody's time comes although nothing happens
+        self._pass_ns = 0  # news wait until then
+        self._left = EVENTS_PER_TURN
+        self._is_behind = False  # somebody is in line who should have been answered
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    def admit(self, waiting: Waiting, ask: GetEvents) -> None:
+        """Answered at once if there is something, or no patience; else parked."""
+        moment_ns = waiting.arrived_ns
+        if not self._is_behind and self._left > 0:
+            found = self._look(ask)
+            if found.events or found.missed or not ask.wait_ms:
+                self._answer(waiting.peer, waiting.call_id, found)
+                return
+            ask.after = found.upto
+            moment_ns = waiting.arrived_ns if found.has_more else waiting.wait_until_ns
+        if len(self._parked) >= LISTENERS_MAX and waiting.key not in self._parked:
+            self._answer(waiting.peer, waiting.call_id, _FULL)
+        else:
+            self._parked[waiting.key] = Listener(waiting, ask)
+            self._look_by(moment_ns)
+
+    def recall(self, key: CallKey) -> bool:
+        listener = self._parked.pop(key, None)
+        if listener is not None:
+            self._answer(*key, EventsFound(max(listener.ask.after, 0), []))  # nobody reads it
+        return listener is not None
+
+    def serve(self, now_ns: int) -> None:
+        """Once in a turn."""
+        if self._parked and self._is_time(now_ns):
+            self._walk(now_ns)
+        self._left = EVENTS_PER_TURN
+
+    def _is_time(self, now_ns: int) -> bool:
+        if self._again_ns is not None and now_ns >= self._again_ns:
+            return True
+        return self._seen != self._journal.last and now_ns >= self._pass_ns
+
+    def _walk(self, now_ns: int) -> None:
+        self._seen = self._journal.last
+        self._again_ns = None
+        self._is_behind = False
+        self._pass_ns = now_ns + max(len(self._parked) - LISTENERS_PER_TURN, 0) * PASS_EACH_NS
+        gather_ns = max(GATHER_NS, len(self._parked) * GATHER_EACH_NS)
+        looks = 0
+        for key, listener in list(self._parked.items()):
+            waiting, ask = listener.waiting, listener.ask
+            is_over = now_ns >= waiting.wait_until_ns
+            if not is_over and ask.after >= self._seen:
+                self._look_by(waiting.wait_until_ns)
+            elif not is_over and now_ns < waiting.arrived_ns + gather_ns:
+                self._look_by(min(waiting.arrived_ns + gather_ns, waiting.wait_until_ns))
+            elif now_ns > waiting.deadline_ns:
+                del self._parked[key]  # it has been told so by its own clock
+            elif looks == LISTENERS_PER_TURN or self._left <= 0:
+                self._is_behind = True
+                self._look_by(now_ns)
+            else:
+                looks += 1
+                self._serve_one(key, listener, is_over, now_ns)
+
+    def _serve_one(self, key: CallKey, listener: Listener, is_over: bool, now_ns: int) -> None:
+        del self._parked[key]
+        found = self._look(listener.ask)
+        if found.events or found.missed or is_over:
+            self._answer(*key, found)
+            return
+        listener.ask.after = found.upto
+        self._parked[key] = listener  # behind all others
+        self._look_by(now_ns if found.has_more else listener.waiting.wait_until_ns)
+
+    def _look(self, ask: GetEvents) -> EventsFound:
+        found = ask.look(self._journal)
+        if ask.after != NOW:
+            self._left -= found.upto - max(ask.after, self._journal.first - 1)
+        return found
+
+    def next_ns(self) -> int | None:
+        """When `serve` wants to be called although nothing arrives; in the past: now."""
+        if not self._parked:
+            return None
+        if self._seen == self._journal.last:
+            return self._again_ns
+        return self._pass_ns if self._again_ns is None else min(self._pass_ns, self._again_ns)
+
+    def _look_by(self, moment_ns: int) -> None:
+        self._again_ns = moment_ns if self._again_ns is None else min(self._again_ns, moment_ns)

@@ -1,0 +1,101 @@
+"""Calls that change nothing: reads of the state, the mirror's pulls and scans, and how the replica is."""
+
+from collections.abc import Callable
+
+from corvo.model.errors import Refusal, Refused
+from corvo.ops.operation import Read
+from corvo.queries.cluster import GetStatus, ShardStatus
+from corvo.queries.feed import Batch, Pull, Scan
+from corvo.queries.why import Demand, Why
+from corvo.state.tables import Tables
+from shards import raft
+from shards.feed import Feed
+from shards.group.members import CHANGES_OF_MEMBERS, NO_LEADER, Relations
+from shards.intake.admission import Door
+from shards.intake.presence import Presence
+from shards.storage.write_batcher import Batches
+
+
+class Questions:
+    def __init__(
+        self,
+        door: Door,
+        tables: Tables,
+        feed: Feed,
+        presence: Presence,
+        core: raft.Raft,
+        relations: Relations,
+        batches: Batches,
+        status: Callable[[], ShardStatus],
+        monotonic_ns: Callable[[], int],
+    ) -> None:
+        self._door = door
+        self._tables = tables
+        self._feed = feed
+        self._presence = presence
+        self._core = core
+        self._relations = relations
+        self._batches = batches
+        self._status = status
+        self._monotonic_ns = monotonic_ns
+
+    def take_up(self, now_ns: int) -> None:
+        """All that wait at the door. Reads are put to Raft, which says when they may happen (`answer_reads`)."""
+        queries, self._door.queries = self._door.queries, []
+        reads = []
+        for waiting in queries:
+            if isinstance(waiting.ask, Read):
+                reads.append(waiting)
+            elif isinstance(waiting.ask, GetStatus):
+                if not self._relations.pass_to(waiting.ask.node_id, waiting, now_ns):
+                    self._door.answer(waiting.peer, waiting.call_id, self._status())
+            elif isinstance(waiting.ask, Scan):
+                piece = self._feed.scan(waiting.ask.start, waiting.ask.records_max, self._batches.durable_index)
+                self._door.answer(waiting.peer, waiting.call_id, piece)
+            elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
+                self._relations.ask_of_members(waiting)
+        if reads:
+            try:
+                self._core.read_index(reads)
+            except raft.NotLeader:
+                self._door.refuse(reads, NO_LEADER)
+        self._answer_pulls(now_ns)
+
+    def answer_reads(self, context: object) -> None:
+        assert isinstance(context, list)
+        for waiting in context:
+            try:
+                answer = self._read(waiting.ask)
+            except Refusal as refusal:
+                answer = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+            self._door.answer(waiting.peer, waiting.call_id, answer)
+
+    def _read(self, read: Read) -> object:
+        """Some answers need more than the tables: who asks for work is in no log."""
+        if isinstance(read, Why):
+            return read.explain(self._tables, self._demand)
+        return read.read(self._tables)
+
+    def _demand(self, queue: str) -> Demand:
+        return self._presence.demand(queue, self._monotonic_ns(), self._door.parking.waits_for(queue))
+
+    def _answer_pulls(self, now_ns: int) -> None:
+        """A pull is answered when there is something to tell, or when its patience ends."""
+        pulls = self._door.pulls
+        for _ in range(len(pulls)):
+            waiting = pulls.popleft()
+            pull = waiting.ask
+            assert isinstance(pull, Pull)
+            self._feed.confirm(pull.after)
+            # After a kill the mirror may have seen what we have yet to repeat from our log.
+            is_repeating = self._tables.applied.index < pull.after <= self._core.last_index
+            has_news = (self._feed.has_after(pull.after) and not is_repeating) or self._presence.has_news()
+            if not has_news and waiting.wait_until_ns > now_ns:
+                pulls.append(waiting)
+                continue
+            if is_repeating:
+                batch = Batch(pull.after, [])
+            else:
+                batch = self._feed.pull(pull.after, pull.records_max, self._tables.overlay)
+            batch.presence = self._presence.take_news()
+            self._door.answer(waiting.peer, waiting.call_id, batch)

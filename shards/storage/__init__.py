@@ -1,0 +1,1 @@
+"""LevelDB, the Raft log in it, and what is written when."""

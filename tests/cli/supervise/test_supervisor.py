@@ -1,0 +1,130 @@
+"""Processes that die, and how they come back: real processes, real signals."""
+
+import os
+import signal
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from corvo.cli.supervise.programs import DEATHS_MAX, Program
+from corvo.cli.supervise.supervisor import restart_pause_s
+from tests.cli.nodes import dummies, running, tried
+
+pytestmark = pytest.mark.system
+
+
+def test_the_first_restart_comes_at_once_and_none_takes_a_second() -> None:
+    pauses = [restart_pause_s(deaths) for deaths in range(1, 20)]
+
+    assert pauses[:5] == [0.0, 0.1, 0.2, 0.4, 0.8]
+    assert max(pauses) < 1
+
+
+def test_a_killed_process_is_back_within_a_fraction_of_a_second(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as node:
+        node.await_(lambda: node.said("up", "shard-1") and node.said("up", "gateway"))
+
+        killed_at = time.time()
+        os.kill(node.said("up", "shard-1")[0], signal.SIGKILL)
+        node.await_(lambda: len(node.said("up", "shard-1")) == 2)
+
+        restarted = next(event for event in node.events() if event["event"] == "process restarted")
+        assert restarted["name"] == "shard-1"
+        assert datetime.fromisoformat(restarted["timestamp"]).timestamp() - killed_at < 0.4
+        assert len(node.said("up", "gateway")) == len(node.said("up", "shard-0")) == 1
+
+
+def test_the_output_of_processes_is_passed_on_as_it_is(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as node:
+        node.await_(lambda: node.said("up", "gateway"))
+        node.await_(lambda: "gateway speaks\n" in node.output())
+        node.await_(lambda: [event for event in node.events() if event["event"] == "starting"])
+
+
+def test_the_gateway_stops_first_the_shards_together_the_mirror_last(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path, stop_s=0.2)) as node:
+        node.await_(lambda: len(node.journal()) == 4)
+
+        assert node.end(signal.SIGTERM) == 0
+
+    order = [(word, name.partition("-")[0]) for word, name, _ in node.journal()[4:]]
+    assert order == [
+        ("stopping", "gateway"),
+        ("stopped", "gateway"),
+        ("stopping", "shard"),
+        ("stopping", "shard"),
+        ("stopped", "shard"),
+        ("stopped", "shard"),
+        ("stopping", "mirror"),
+        ("stopped", "mirror"),
+    ]
+    assert [event["event"] for event in node.events()][-1] == "stopped"
+
+
+def test_an_interrupt_stops_the_node_in_order_too(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path)) as node:
+        node.await_(lambda: len(node.journal()) == 4)
+
+        assert node.end(signal.SIGINT) == 0
+    assert [name for word, name, _ in node.journal() if word == "stopped"][-1] == "mirror"
+
+
+def test_a_second_interrupt_does_not_wait_for_the_drain(tmp_path: Path) -> None:
+    with running(tmp_path, dummies(tmp_path, stop_s=60), shutdown_timeout=120) as node:
+        node.await_(lambda: len(node.journal()) == 4)
+        node.handle.send_signal(signal.SIGINT)
+        node.await_(lambda: node.said("stopping", "gateway"))
+
+        assert node.end(signal.SIGINT) == 0
+    assert not [word for word, _, _ in node.journal() if word == "stopped"]
+
+
+def test_a_process_that_does_not_stop_is_killed_when_its_time_is_over(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo deaf; while :; do sleep 1; done"
+    stubborn = Program(name="gateway", command=("/bin/sh", "-c", script), priority=9)
+    with running(tmp_path, [stubborn], shutdown_timeout=0) as node:
+        node.await_(lambda: "deaf\n" in node.output())
+
+        assert node.end(signal.SIGTERM) == 0
+    assert node.events()[-2]["why"] == "terminated by SIGKILL"
+
+
+def test_a_process_that_cannot_be_kept_alive_ends_the_node_with_one_line(tmp_path: Path) -> None:
+    broken = Program(name="gateway", command=("/bin/sh", "-c", "echo broken; exit 3"), priority=30)
+
+    ended = tried(tmp_path, [*dummies(tmp_path)[:2], broken])
+
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"corvo: gateway ended {DEATHS_MAX + 1} times") and "exit status 3" in line
+    assert ended.stdout.count("broken\n") == DEATHS_MAX + 1
+    assert '"stopped"' in ended.stdout  # the others were stopped in order
+
+
+def test_a_command_that_does_not_exist_ends_the_node_too(tmp_path: Path) -> None:
+    ended = tried(tmp_path, [Program(name="gateway", command=("/no/such/program",), priority=30)])
+
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "gateway cannot be started" in line and "/no/such/program" in line
+
+
+def test_an_idle_supervisor_uses_no_processor(tmp_path: Path) -> None:
+    def ticks() -> int:
+        fields = Path(f"/proc/{node.handle.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    def switches() -> int:
+        status = Path(f"/proc/{node.handle.pid}/status").read_text()
+        return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+    with running(tmp_path, dummies(tmp_path)) as node:
+        # When the last process counts as started, nothing is left to wait for but signals.
+        log = tmp_path / "data/run/supervisord.log"
+        node.await_(lambda: log.exists() and log.read_text().count("entered RUNNING state") == 4)
+        before, woken = ticks(), switches()
+        time.sleep(2)  # a span on purpose: this test measures what happens in it
+        assert ticks() - before == 0
+        assert switches() - woken == 0

@@ -1,0 +1,58 @@
+import sqlite3
+
+from gateway.readdb.ddl import create_statements, schema_version, seed_rows
+from gateway.readdb.postgres_connection import POSTGRES
+from gateway.readdb.schema import ROWS_VERSION
+from gateway.readdb.seed_tables import metadata
+
+SEED_TABLES = """
+jobs job_errors unique_locks batches queues workers schedules
+job_usage budgets job_iterations job_scores providers approval_policies webhooks
+api_keys auth_roles auth_key_roles audit_logs namespaces sso_settings
+"""
+OWN_TABLES = "presence queue_minutes mirror_cursors mirror_meta documents job_tags index_progress"
+
+
+def a_database():
+    database = sqlite3.connect(":memory:")
+    for statement in create_statements():
+        database.execute(statement)
+    for statement, values in seed_rows():
+        database.execute(statement, values)
+    return database
+
+
+def test_the_schema_has_every_table_of_the_seed_and_the_mirror_s_own():
+    tables = a_database().execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = {name for (name,) in tables if not name.startswith(("jobs_fts", "jobs_grams", "sqlite_"))}
+
+    assert names == {*SEED_TABLES.split(), *OWN_TABLES.split()}
+    assert names == set(metadata.tables)
+
+
+def test_seeded_rows_are_there():
+    database = a_database()
+
+    assert database.execute("SELECT name FROM namespaces").fetchall() == [("default",)]
+    assert database.execute("SELECT id, oidc_group_claim, group_role_mappings FROM sso_settings").fetchall() == [
+        ("singleton", "groups", "{}")
+    ]
+
+
+def test_the_version_is_the_fingerprint_of_the_statements():
+    assert schema_version().startswith(f"{ROWS_VERSION}-")
+    assert create_statements() == create_statements()
+    assert schema_version() != schema_version(POSTGRES)
+
+
+def test_a_job_s_failures_are_unique_by_claim():
+    database = a_database()
+    insert = "INSERT INTO job_errors (job_id, claim, shard, attempt, error, created_at) VALUES ('j', 1, 0, 1, 'e', 't')"
+    database.execute(insert)
+
+    try:
+        database.execute(insert)
+    except sqlite3.IntegrityError as error:
+        assert "job_errors.job_id, job_errors.claim, job_errors.shard" in str(error)
+    else:
+        raise AssertionError("two failures of one claim")
