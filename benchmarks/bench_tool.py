@@ -7,12 +7,12 @@ import msgspec
 
 from benchmarks.load import Address, LoadFailed
 from benchmarks.processes import ROOT, python
-from corvo.client.bench.report import Report
+from corvo.client.bench.report import BenchReport
 
 MARGIN_S = 120.0
 
 
-def bench(address: Address, seconds: float, *flags: str) -> Report:
+def bench(address: Address, seconds: float, *flags: str) -> BenchReport:
     """Its report; an error in it ends the measurement."""
     host, port = address
     command = python("-m", "corvo.cli.main", "bench", "--server", f"http://{host}:{port}", "--output", "json", *flags)
@@ -21,7 +21,7 @@ def bench(address: Address, seconds: float, *flags: str) -> Report:
     )
     if not done.stdout:
         raise LoadFailed((done.stderr.decode().strip().splitlines() or ["corvo bench said nothing"])[-1])
-    report = msgspec.json.decode(done.stdout, type=Report)
+    report = msgspec.json.decode(done.stdout, type=BenchReport)
     if report.errors:
         raise LoadFailed(f"corvo bench {' '.join(flags)}: {report.errors}")
     return report

@@ -22,12 +22,12 @@ READY_S_MAX = 30.0
 
 class Ceiling:
     def __init__(self, folder: Path, answer_bytes: int) -> None:
-        with listening_socket() as listener:
-            self.address = ("127.0.0.1", listener.getsockname()[1])
+        with listening_socket() as event_wait:
+            self.address = ("127.0.0.1", event_wait.getsockname()[1])
             self.program = Program(
-                python("-m", "benchmarks.ceiling", "--fd", str(listener.fileno()), "--bytes", str(answer_bytes)),
+                python("-m", "benchmarks.ceiling", "--fd", str(event_wait.fileno()), "--bytes", str(answer_bytes)),
                 folder / "ceiling.log",
-                pass_fds=(listener.fileno(),),
+                pass_fds=(event_wait.fileno(),),
             )
         try:
             self.program.await_ready(lambda: enqueues(self.address), READY_S_MAX, "the empty handler")

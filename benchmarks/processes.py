@@ -117,10 +117,10 @@ def read(pid: int) -> Reading | None:
 
 def listening_socket() -> socket.socket:
     """On a port that the operating system chose; handed to a child, so that nobody can take it in between."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(1024)
-    return listener
+    event_wait = socket.socket()
+    event_wait.bind(("127.0.0.1", 0))
+    event_wait.listen(1024)
+    return event_wait
 
 
 def enqueues(address: tuple[str, int]) -> bool:

@@ -35,9 +35,9 @@ class Prototype:
         self._path = path
         home = folder / "prototype"
         home.mkdir()
-        with listening_socket() as listener:
-            self.address: Address = ("127.0.0.1", listener.getsockname()[1])
-            fd = listener.fileno()
+        with listening_socket() as event_wait:
+            self.address: Address = ("127.0.0.1", event_wait.getsockname()[1])
+            fd = event_wait.fileno()
             command = python("-m", "benchmarks.prototype", "serve", str(path), "--folder", str(home), "--fd", str(fd))
             self.program = Program(command, folder / "prototype.log", pass_fds=(fd,))
         try:

@@ -13,7 +13,7 @@ from chaos.state import Held
 from chaos.workload import History
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, Job, JobError, Minute, Queue, Worker
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
@@ -127,7 +127,7 @@ def _unlike(
 
 
 def job_row(job: Job) -> dict[str, object]:
-    bonds = job.bonds or Bonds()
+    extras = job.extras or JobExtras()
     return {
         "queue": job.queue,
         "state": STATE_NAMES[job.state],
@@ -151,13 +151,13 @@ def job_row(job: Job) -> dict[str, object]:
         "started_at": to_rfc3339_or_none(job.started_at),
         "completed_at": to_rfc3339_or_none(job.completed_at),
         "failed_at": to_rfc3339_or_none(job.failed_at),
-        "unique_key": bonds.unique_key or None,
-        "batch_id": bonds.batch_id or None,
-        "chain_id": bonds.chain.id if bonds.chain else None,
-        "chain_step": bonds.chain.step if bonds.chain else None,
-        "chain_config": _chain_text(bonds.chain) if bonds.chain else None,
-        "expire_at": to_rfc3339_or_none(bonds.expire_at),
-        "hold_reason": bonds.hold_reason or None,
+        "unique_key": extras.unique_key or None,
+        "batch_id": extras.batch_id or None,
+        "chain_id": extras.chain.id if extras.chain else None,
+        "chain_step": extras.chain.step if extras.chain else None,
+        "chain_config": _chain_text(extras.chain) if extras.chain else None,
+        "expire_at": to_rfc3339_or_none(extras.expire_at),
+        "hold_reason": extras.hold_reason or None,
     }
 
 
@@ -167,7 +167,7 @@ def _chain_text(chain: Chain) -> str:
     return f'{{"steps":[{steps}],"on_failure":{on_failure},"on_exit":{on_exit}}}'
 
 
-def _step_text(step: Step) -> str:
+def _step_text(step: ChainStep) -> str:
     """The payload byte for byte; a queue's name needs no escape."""
     return f'{{"queue":"{step.queue}","payload":{step.payload.decode()}}}'
 

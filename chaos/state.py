@@ -24,7 +24,7 @@ from corvo.model.job import (
 )
 from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.queries.cluster import GetStatus, ShardStatus
-from corvo.queries.feed import Piece, Scan
+from corvo.queries.feed import Scan, ScanPiece
 from corvo.rules.batches import Batch, decode_batch
 from corvo.runtime.process import RUN
 from corvo.state import keys
@@ -55,7 +55,7 @@ def held_by_shards(data_dir: Path, shards: int) -> Held:
             line.await_flushed()
             start = b""
             while True:
-                piece: Piece = line.ask(Scan(start, 2_000))
+                piece: ScanPiece = line.ask(Scan(start, 2_000))
                 for key, value in piece.records:
                     _keep(held, shard, key, value)
                 if not piece.next_key:

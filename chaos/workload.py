@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from corvo.client import calls
-from corvo.client.calls import Call, ServerRefused
+from corvo.client.calls import HttpCall, ServerRefused
 from corvo.client.http import Client, Unreachable
 from corvo.ops.jobs.ack import AckBody
 from corvo.ops.jobs.enqueue import EnqueueBody
@@ -184,7 +184,7 @@ class _Caller:
         for client in self._clients:
             client.close()
 
-    def call(self, call: Call[A]) -> A:
+    def call(self, call: HttpCall[A]) -> A:
         """What may pass is tried again until the patience ends; every failure is written down."""
         began: float | None = None
         while True:

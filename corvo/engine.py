@@ -8,7 +8,7 @@ from typing import Any
 
 from corvo.model.errors import Refusal, Refused
 from corvo.ops.operation import Operation
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Changes, Tables
 
 
@@ -25,7 +25,7 @@ def _apply(tables: Tables, operation: Operation) -> Any:
     try:
         result = operation.apply(tables)
         if tables.ended or tables.errands.here:
-            draw(tables)
+            run_cascades(tables)
         return result
     except Refusal as refusal:
         return Refused(refusal.code, refusal.message, refusal.retry_after_ms)

@@ -16,7 +16,7 @@ import structlog
 import uvloop
 
 from corvo.model.ids import Minter
-from corvo.ops.operation import Asking
+from corvo.ops.operation import PlanContext
 from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
@@ -24,9 +24,9 @@ from corvo.runtime.process import Locked, configure_logging, die_with_parent, op
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.api.bulk.bulks import Bulks
-from gateway.api.composed import Journeys
-from gateway.api.events import Listening
-from gateway.api.fetch import Fetching
+from gateway.api.composed import ComposedEndpoints
+from gateway.api.events import EventListener
+from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
@@ -95,15 +95,15 @@ async def _run(
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
     health = Health(shards, read_db, settings.node_id, draining)
     metrics = Metrics(number)
-    fetching = Fetching(shards, draining)
+    fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
-    journeys = Journeys(shards, fetching, read_db, mint, health, Listening(shards, draining), rebuilding)
+    journeys = ComposedEndpoints(shards, fetching, read_db, mint, health, EventListener(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
-    asking = Asking(settings.shards, settings.max_payload_size, mint, time.time_ns)
-    streams = Streams(shards, fetching, asking)
+    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns)
+    streams = Streams(shards, fetching, context)
     seat = f"{settings.node_id}/{number}"  # who sits here next takes up at once what this process had in hand
-    bulks = Bulks(shards, read_db, asking, seat, draining)
-    gateway = Gateway(shards, asking, journeys.by_name() | bulks.by_name(), pages.app(), metrics, streams)
+    bulks = Bulks(shards, read_db, context, seat, draining)
+    gateway = Gateway(shards, context, journeys.by_name() | bulks.by_name(), pages.app(), metrics, streams)
     bulks.start()
 
     def drain() -> None:

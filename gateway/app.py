@@ -13,7 +13,7 @@ import structlog
 from corvo import ops, queries
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
-from corvo.ops.operation import Answer, Asking, Endpoint
+from corvo.ops.operation import Answer, Endpoint, PlanContext
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
 from gateway.http.messages import (
@@ -47,7 +47,7 @@ class Gateway:
     def __init__(
         self,
         shards: Shards,
-        asking: Asking,
+        context: PlanContext,
         journeys: dict[str, Journey],
         pages: Callable[[Scope, Receive, Send], Awaitable[None]],
         metrics: Metrics,
@@ -55,7 +55,7 @@ class Gateway:
     ) -> None:
         self._shards = shards
         self._streams = streams
-        self._asking = asking
+        self._context = context
         self._journeys = journeys
         self._pages = pages
         self._metrics = metrics
@@ -134,7 +134,7 @@ class Gateway:
     async def _answer(self, endpoint: Endpoint, body: Any, parameters: tuple[str, ...], request: Request) -> Answer:
         if endpoint.plan is None:
             return await self._journeys[endpoint.name](body, request)
-        return await carry_out(self._shards, endpoint.plan(self._asking, body, *parameters), request.hung_up)
+        return await carry_out(self._shards, endpoint.plan(self._context, body, *parameters), request.hung_up)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -27,20 +27,20 @@ from corvo.runtime.process import (
 from corvo.runtime.settings import Settings
 from corvo.state import keys
 from shards import raft
-from shards.courier.sockets import Roads
+from shards.courier.sockets import CourierSockets
 from shards.errors import Distrusted, Replaced
-from shards.group.addresses import Directory
-from shards.group.config import Company
+from shards.group.addresses import AddressBook
+from shards.group.config import GroupConfig
 from shards.group.messages import Introduction, Welcome, group_of
 from shards.group.peers import Peers, read_keys
 from shards.loop import Loop
 from shards.replica import Replica
 from shards.snapshots.transfer import Snapshots, finish_install
 from shards.storage.leveldb import Disk, DiskFailed
-from shards.storage.paths import Places
+from shards.storage.paths import Paths
 from shards.storage.raft_log import encode
 from shards.storage.scrub import Scrub
-from shards.storage.sync_thread import InThread
+from shards.storage.sync_thread import SyncThread
 
 log = structlog.get_logger()
 
@@ -63,12 +63,12 @@ def main() -> int:
     if identity is None:
         log.error("the data directory has no identity.json; start it with `corvo server`")
         return 1
-    places = Places(data_dir / "shards", options.shard)
+    paths = Paths(data_dir / "shards", options.shard)
     try:
-        code = _serve(settings, identity, options.shard, options.run_dir, places)
+        code = _serve(settings, identity, options.shard, options.run_dir, paths)
     except (Corrupt, Distrusted) as error:
         if isinstance(error, Distrusted):
-            places.distrust(str(error))
+            paths.distrust(str(error))
         log.error("this replica stops", reason=str(error), kind=type(error).__name__, remedy=_remedy(settings, options))
         # A node with others goes on without this replica, until somebody has looked at it.
         code = _await_end() if is_clustered(settings) else 1
@@ -88,19 +88,19 @@ def _remedy(settings: Settings, options: argparse.Namespace) -> str:
     )
 
 
-def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, places: Places) -> int:
+def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, paths: Paths) -> int:
     started = time.monotonic()
     context: zmq.Context[Any] = zmq.Context()
     label = f"{identity.cluster_id}/{identity.node_id}/{shard}/{identity.shards}/{identity.format}".encode()
     is_synced = settings.fsync == "on"
-    places.check_trusted()
-    if finish_install(places.database):
+    paths.check_trusted()
+    if finish_install(paths.database):
         log.info("the state from the leader is in place")
-    disk = _open_disk(places, label, is_synced, is_newcomer=identity.founders == ())
-    peers = directory = company = None
-    writing = InThread()
+    disk = _open_disk(paths, label, is_synced, is_newcomer=identity.founders == ())
+    peers = address_book = group_config = None
+    writing = SyncThread()
     if is_clustered(settings):
-        directory = Directory(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
+        address_book = AddressBook(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
         address = advertised_address(settings, socket.getfqdn())
         peers = Peers(
             context,
@@ -109,14 +109,14 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
             shard_address(settings.raft_bind, shard),
             read_keys(settings.cluster_secret_file),
         )
-        company = Company(
+        group_config = GroupConfig(
             founders=() if disk.get(keys.FORGETFUL) is not None else _founders(identity),
             address=address,
-            nodes=directory.names(),
+            nodes=address_book.names(),
             post=peers.send,
             hear=peers.receive,
             writing=writing,
-            snapshots=Snapshots(disk, places.database, label, peers.send),
+            snapshots=Snapshots(disk, paths.database, label, peers.send),
             options=raft.Options(
                 heartbeat_ns=int(settings.heartbeat_interval * 1e9),
                 election_ns=int(settings.election_timeout * 1e9),
@@ -136,14 +136,16 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pl
         time.monotonic_ns,
         seed,
         is_synced,
-        company,
+        group_config,
         identity.shards,
     )
-    if peers is not None and directory is not None and company is not None:
-        peers.welcome = _welcome(identity, company.address, directory, replica)
+    if peers is not None and address_book is not None and group_config is not None:
+        peers.welcome = _welcome(identity, group_config.address, address_book, replica)
     scrub = Scrub(disk)
-    roads = Roads(context, {other: _door_of(run_dir, other) for other in range(identity.shards) if other != shard})
-    loop = Loop(replica, _door_of(run_dir, shard), peers, directory, scrub, roads)
+    courier_sockets = CourierSockets(
+        context, {other: _door_of(run_dir, other) for other in range(identity.shards) if other != shard}
+    )
+    loop = Loop(replica, _door_of(run_dir, shard), peers, address_book, scrub, courier_sockets)
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -179,7 +181,7 @@ def _founders(identity: Identity) -> tuple[str, ...]:
     return (identity.node_id,) if identity.founders is None else identity.founders
 
 
-def _welcome(identity: Identity, address: str, directory: Directory, replica: Replica) -> Any:
+def _welcome(identity: Identity, address: str, address_book: AddressBook, replica: Replica) -> Any:
     def welcome(introduction: Introduction) -> Welcome:
         agreed = replica.tables.nodes
         return Welcome(
@@ -188,7 +190,7 @@ def _welcome(identity: Identity, address: str, directory: Directory, replica: Re
             identity.shards,
             identity.cluster_id,
             _founders(identity),
-            {**directory.addresses(agreed), identity.node_id: address},
+            {**address_book.addresses(agreed), identity.node_id: address},
             knows_you=introduction.node_id in agreed or _has_met(replica.raft, introduction.node_id),
         )
 
@@ -199,16 +201,16 @@ def _has_met(core: raft.Raft, node: str) -> bool:
     return core.membership.is_member(node) and core.incarnations.of(node) > 0
 
 
-def _open_disk(places: Places, label: bytes, is_synced: bool, is_newcomer: bool) -> Disk:
+def _open_disk(paths: Paths, label: bytes, is_synced: bool, is_newcomer: bool) -> Disk:
     """Created once, and remembered outside LevelDB: a database that vanished is an error, not a fresh start."""
-    path = places.database
-    is_reset = places.reset.exists()
+    path = paths.database
+    is_reset = paths.reset.exists()
     if not path.exists():
-        if places.made.exists() and not is_reset:
+        if paths.made.exists() and not is_reset:
             raise Corrupt(f"{path} is gone, but this replica has lived")
         path.parent.mkdir(exist_ok=True)
         Disk.create(path, label)
-    places.made.touch()
+    paths.made.touch()
     disk = Disk(path, label, is_synced)
     if is_newcomer and disk.get(keys.INCARNATION) is None:
         # The others may remember a node of this name: this life must come after all of that one's, and keep from voting
@@ -216,8 +218,8 @@ def _open_disk(places: Places, label: bytes, is_synced: bool, is_newcomer: bool)
         disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(time.time()))})
     if is_reset:
         # What it had promised is gone with its data: it says so before anybody can ask it for a vote.
-        disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(places.reset.read_text()))})
-        places.reset.unlink()
+        disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(paths.reset.read_text()))})
+        paths.reset.unlink()
     return disk
 
 

@@ -12,7 +12,7 @@ from collections import deque
 import msgspec
 
 from corvo.model.limits import MESSAGE_BYTES_MAX
-from corvo.queries.feed import Batch, Piece
+from corvo.queries.feed import FeedBatch, ScanPiece
 from corvo.state import keys
 from corvo.state.kv import Overlay
 from shards.storage.leveldb import Disk
@@ -72,18 +72,18 @@ class Feed:
         if receipt <= self._applied:
             self.receipt = max(self.receipt, receipt)
 
-    def pull(self, after: int, records_max: int, overlay: Overlay) -> Batch:
+    def pull(self, after: int, records_max: int, overlay: Overlay) -> FeedBatch:
         if after < self.floor or after > self._applied:
-            return Batch(self._applied, [], is_gap=True)
+            return FeedBatch(self._applied, [], is_gap=True)
         if after == self._base and self._is_fresh_whole:
-            batch = Batch(self._applied, list(self._fresh.items()))
+            batch = FeedBatch(self._applied, list(self._fresh.items()))
         else:
             batch = self._from_outbox(after, records_max, overlay)
         if batch.upto == self._applied and not batch.is_gap:
             self._fresh, self._fresh_bytes, self._base, self._is_fresh_whole = {}, 0, self._applied, True
         return batch
 
-    def _from_outbox(self, after: int, records_max: int, overlay: Overlay) -> Batch:
+    def _from_outbox(self, after: int, records_max: int, overlay: Overlay) -> FeedBatch:
         """Keys from the outbox, values as they are now: newer than the index is fine, for records are idempotent."""
         changed: dict[bytes, bytes | None] = {}
         upto, size = after, 0
@@ -91,7 +91,7 @@ class Feed:
             if index <= after:
                 continue
             if len(changed) >= records_max or size >= BATCH_BYTES_MAX:
-                return Batch(upto, list(changed.items()))
+                return FeedBatch(upto, list(changed.items()))
             raw = self._unwritten.get(keys.feed_record(index)) or self._disk.get(keys.feed_record(index))
             assert raw is not None, f"outbox record {index} is gone"
             entry: dict[bytes, bytes | None] = {}
@@ -102,13 +102,13 @@ class Feed:
                     entry_size += len(value or b"")
                     if entry_size > ENTRY_BYTES_MAX:
                         if changed:
-                            return Batch(upto, list(changed.items()))
-                        return Batch(self._applied, [], is_gap=True)
+                            return FeedBatch(upto, list(changed.items()))
+                        return FeedBatch(self._applied, [], is_gap=True)
             changed.update(entry)
             upto, size = index, size + entry_size
-        return Batch(self._applied, list(changed.items()))
+        return FeedBatch(self._applied, list(changed.items()))
 
-    def scan(self, start: bytes, records_max: int, durable_index: int) -> Piece:
+    def scan(self, start: bytes, records_max: int, durable_index: int) -> ScanPiece:
         """A stretch of what is on disk: no older than the marker on disk, whatever is written meanwhile."""
         records: list[tuple[bytes, bytes]] = []
         size = 0
@@ -117,10 +117,10 @@ class Feed:
                 continue
             for key, value in self._disk.scan(max(start, prefix), keys.prefix_end(prefix)):
                 if len(records) == records_max or size >= BATCH_BYTES_MAX:
-                    return Piece(durable_index, records, key)
+                    return ScanPiece(durable_index, records, key)
                 records.append((key, value))
                 size += len(value)
-        return Piece(durable_index, records, b"")
+        return ScanPiece(durable_index, records, b"")
 
     def take_part(self) -> Part:
         """What the next batch must hold: new outbox records, and the removal of those that nobody needs."""

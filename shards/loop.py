@@ -16,8 +16,8 @@ import zmq
 from corvo.model.errors import Corrupt
 from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.wire import Call, Reply, decode_calls, encode_replies
-from shards.courier.sockets import Roads
-from shards.group.addresses import Directory
+from shards.courier.sockets import CourierSockets
+from shards.group.addresses import AddressBook
 from shards.group.forwarding import parse_foreign
 from shards.group.peers import Peers
 from shards.replica import Replica
@@ -36,15 +36,15 @@ class Loop:
         replica: Replica,
         address: str,
         peers: Peers | None = None,
-        directory: Directory | None = None,
+        address_book: AddressBook | None = None,
         scrub: Scrub | None = None,
-        roads: Roads | None = None,
+        courier_sockets: CourierSockets | None = None,
     ) -> None:
         self._replica = replica
         self._peers = peers
-        self._directory = directory
+        self._address_book = address_book
         self._scrub = scrub
-        self._roads = roads
+        self._courier_sockets = courier_sockets
         # A context of its own: a name that cannot be resolved stalls all sockets of the context that connects to it.
         self._context: zmq.Context[Any] = zmq.Context()
         self._router = router = self._context.socket(zmq.ROUTER)
@@ -56,7 +56,7 @@ class Loop:
         router.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3_000)
         router.setsockopt(zmq.HEARTBEAT_TTL, 3_000)
         router.bind(address)
-        replica.door.is_there = self._is_there
+        replica.admission.is_there = self._is_there
         replica.deliver = self._send
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_reader, False)
@@ -65,8 +65,8 @@ class Loop:
         for socket in (router, *(peers.sockets() if peers is not None else [])):
             self._poller.register(socket, zmq.POLLIN)
         self._poller.register(self._wake_reader, zmq.POLLIN)
-        if roads is not None:
-            roads.poller = self._poller
+        if courier_sockets is not None:
+            courier_sockets.poller = self._poller
         self._is_stopping = False
         self.unsent = 0
 
@@ -91,8 +91,8 @@ class Loop:
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self._router.close(0)
-        if self._roads is not None:
-            self._roads.close()
+        if self._courier_sockets is not None:
+            self._courier_sockets.close()
         self._context.term()
         if self._peers is not None:
             self._peers.close()
@@ -112,22 +112,22 @@ class Loop:
 
     def _turn(self) -> None:
         self._take_turn()
-        if self._roads is not None and self._replica.raft.is_leader:
-            self._roads.go(self._replica.courier)
+        if self._courier_sockets is not None and self._replica.raft.is_leader:
+            self._courier_sockets.go(self._replica.courier)
 
     def _take_turn(self) -> None:
-        replica, peers, directory = self._replica, self._peers, self._directory
-        if self._roads is not None:
-            self._roads.come_back(replica.courier)
-        if peers is None or directory is None:
+        replica, peers, address_book = self._replica, self._peers, self._address_book
+        if self._courier_sockets is not None:
+            self._courier_sockets.come_back(replica.courier)
+        if peers is None or address_book is None:
             self._send(replica.turn(self._drain()))
             return
-        directory.reach(peers, replica.raft.membership.members(), replica.tables.nodes)
-        letters = peers.receive()
+        address_book.reach(peers, replica.raft.membership.members(), replica.tables.nodes)
+        messages = peers.receive()
         for node in peers.lost():
-            replica.relations.lose_link(node)
-        self._send(replica.turn(self._drain(), letters))
-        replica.meters.refused = peers.refused
+            replica.members.lose_link(node)
+        self._send(replica.turn(self._drain(), messages))
+        replica.metrics.refused = peers.refused
 
     def _hand_over(self) -> None:
         """Whoever leads and ends on purpose names a successor, so that nobody has to wait for an election."""
@@ -135,7 +135,7 @@ class Loop:
         if self._peers is None or not replica.raft.is_leader:
             return
         deadline = time.monotonic() + HAND_OVER_S
-        if not replica.relations.hand_over():
+        if not replica.members.hand_over():
             return
         while replica.raft.is_leader and time.monotonic() < deadline:
             self._turn()
@@ -174,4 +174,4 @@ class Loop:
                 if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                     raise
                 self.unsent += 1
-                self._replica.door.parking.forget_peer(peer)
+                self._replica.admission.waiters.forget_peer(peer)

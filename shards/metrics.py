@@ -19,7 +19,7 @@ def sizes() -> Histogram:
     return Histogram(_SIZES, [0] * (len(_SIZES) + 1))
 
 
-class Meters(msgspec.Struct):
+class ShardMetrics(msgspec.Struct):
     operations: int = 0
     entries: int = 0
     turns: int = 0

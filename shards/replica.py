@@ -27,19 +27,19 @@ from shards import raft
 from shards.courier.deliveries import Courier
 from shards.errors import Distrusted, Replaced
 from shards.feed import Feed
-from shards.group.config import Company
-from shards.group.members import LOST, NO_LEADER, Relations
-from shards.group.messages import Posted
-from shards.group.raft_driver import Conversation
-from shards.intake.admission import AWAIT_RECHECK_NS, Door, Proposed
+from shards.group.config import GroupConfig
+from shards.group.members import LOST, NO_LEADER, Members
+from shards.group.messages import PeerMessage
+from shards.group.raft_driver import RaftDriver
+from shards.intake.admission import AWAIT_RECHECK_NS, Admission, Proposed
 from shards.intake.presence import Presence
-from shards.intake.queries import Questions
-from shards.intake.waiters import Waiting
-from shards.metrics import Meters
+from shards.intake.queries import Queries
+from shards.intake.waiters import PendingCall
+from shards.metrics import ShardMetrics
 from shards.status import status_of
 from shards.storage.leveldb import Disk
-from shards.storage.raft_log import LogDisk
-from shards.storage.write_batcher import Batches
+from shards.storage.raft_log import RaftLog
+from shards.storage.write_batcher import WriteBatcher
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
@@ -62,7 +62,7 @@ class Replica:
         monotonic_ns: Callable[[], int],
         seed: int,
         is_synced: bool = True,
-        company: Company | None = None,
+        group_config: GroupConfig | None = None,
         shard_count: int = 1,
     ) -> None:
         self.shard = shard
@@ -74,49 +74,49 @@ class Replica:
         self._started_ns = monotonic_ns()
         self.tables = Tables(disk, shard, shard_count)
         self.courier = Courier(self.tables.errands)
-        self._log = LogDisk(disk)
+        self._log = RaftLog(disk)
         self.feed = Feed(disk, self.tables.applied.index)
         self.presence = Presence(clock_ns)
-        self.door = Door(self.tables, self.presence)
-        self.meters = Meters()
-        company = company or Company((node_id,))
-        self._snapshots = company.snapshots
+        self.admission = Admission(self.tables, self.presence)
+        self.metrics = ShardMetrics()
+        group_config = group_config or GroupConfig((node_id,))
+        self._snapshots = group_config.snapshots
         self.raft = raft.Raft(
             node_id,
             self._log.next_incarnation(),
-            self._log.restored(self.tables.applied.index, raft.Membership(0, company.founders)),
+            self._log.restored(self.tables.applied.index, raft.Membership(0, group_config.founders)),
             self._log,
-            company.options,
+            group_config.options,
             seed,
             monotonic_ns(),
         )
-        self.relations = Relations(
-            company, shard, self.raft, self.door, self.tables, disk.get(keys.FORGETFUL) is not None
+        self.members = Members(
+            group_config, shard, self.raft, self.admission, self.tables, disk.get(keys.FORGETFUL) is not None
         )
-        self._conversation = Conversation(self.raft, self.relations, company.hear)
-        self._batches = Batches(
+        self._raft_driver = RaftDriver(self.raft, self.members, group_config.hear)
+        self._batcher = WriteBatcher(
             disk,
             self._log,
             self.tables,
             self.feed,
             self.raft,
-            self.meters,
+            self.metrics,
             self._carry_out,
         )
-        self._questions = Questions(
-            self.door,
+        self._queries = Queries(
+            self.admission,
             self.tables,
             self.feed,
             self.presence,
             self.raft,
-            self.relations,
-            self._batches,
+            self.members,
+            self._batcher,
             self.status,
             monotonic_ns,
         )
-        self._writing = company.writing
+        self._writing = group_config.writing
         self.deliver: Callable[[Replies], None] | None = None  # sends replies in the middle of a turn
-        self._proposed = self.door.proposed
+        self._proposed = self.admission.proposed
         self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
         self._term = self.raft.term
@@ -125,61 +125,61 @@ class Replica:
 
     # The turn
 
-    def turn(self, arrived: Iterable[tuple[bytes, list[Call]]], letters: Iterable[Posted] = ()) -> Replies:
+    def turn(self, arrived: Iterable[tuple[bytes, list[Call]]], messages: Iterable[PeerMessage] = ()) -> Replies:
         """Everything that can be done now; the replies that are not delivered yet."""
         now_ns = self._monotonic_ns()
-        door, relations = self.door, self.relations
-        self.meters.turns += 1
+        admission, members = self.admission, self.members
+        self.metrics.turns += 1
         self._talk_at_ns = now_ns + TALK_EVERY_NS
-        self._conversation.receive_heard(now_ns)
-        for posted in letters:
-            relations.receive(posted, now_ns)
-        relations.heed_streams(now_ns)
+        self._raft_driver.receive_heard(now_ns)
+        for posted in messages:
+            members.receive(posted, now_ns)
+        members.heed_streams(now_ns)
         self.raft.tick(now_ns)
         if self.raft.leader_id is None:
             self._advance(now_ns)  # perhaps there is one after it; else calls are passed on before anything is written
         for peer, calls in arrived:
             for call in calls:
-                relations.admit(peer, call, now_ns)
+                members.admit(peer, call, now_ns)
             self._keep_up()
         self._advance(now_ns)
-        door.end_waits(now_ns)
+        admission.end_waits(now_ns)
         if self.raft.is_leader:
-            upkeep = relations.lead(now_ns)
+            upkeep = members.lead(now_ns)
             # A second round at once when the first one woke somebody: a woken fetch must not wait for the poll.
             for _ in range(2):
-                door.wake_again(now_ns)
+                admission.wake_again(now_ns)
                 if not self._propose(now_ns, upkeep):
                     break
                 self._advance(now_ns)
                 upkeep = []
-        self._questions.take_up(now_ns)
-        door.listeners.serve(now_ns)
-        relations.tend(now_ns, door.is_there)
+        self._queries.take_up(now_ns)
+        admission.event_waits.serve(now_ns)
+        members.tend(now_ns, admission.is_there)
         self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
-        relations.discard_unwanted()
-        if (due_ns := self._batches.due_ns()) and now_ns >= due_ns:
+        members.discard_unwanted()
+        if (due_ns := self._batcher.due_ns()) and now_ns >= due_ns:
             self.flush()
-        return relations.send_replies(door.take_replies())
+        return members.send_replies(admission.take_replies())
 
     def sleep_ns(self) -> int:
         """How long nothing need be done unless something arrives. At most an hour, so that arithmetic stays small."""
         now_ns = self._monotonic_ns()
         moments = [now_ns + 3_600_000_000_000]
-        if self.door.operations or self._conversation.has_more:
+        if self.admission.operations or self._raft_driver.has_more:
             return 0
-        if due_ns := self._batches.due_ns():
+        if due_ns := self._batcher.due_ns():
             moments.append(due_ns)
-        if (ends := self.door.parking.next_end_ns()) is not None:
+        if (ends := self.admission.waiters.next_end_ns()) is not None:
             moments.append(ends)
-        if self.door.told:
+        if self.admission.told:
             moments.append(now_ns + AWAIT_RECHECK_NS)
-        moments.extend(pull.wait_until_ns for pull in self.door.pulls)
-        if (looks := self.door.listeners.next_ns()) is not None:
+        moments.extend(pull.wait_until_ns for pull in self.admission.pulls)
+        if (looks := self.admission.event_waits.next_ns()) is not None:
             moments.append(looks)
         if (deadline := self.raft.deadline_ns()) is not None:
             moments.append(deadline)
-        if (tends := self.relations.next_ns()) is not None:
+        if (tends := self.members.next_ns()) is not None:
             moments.append(tends)
         if self.raft.is_leader:
             if self._upkeep_index <= self.tables.applied.index:
@@ -209,9 +209,9 @@ class Replica:
 
     def _propose(self, now_ns: int, upkeep: list[Operation]) -> bool:
         """Everything that waits, as one entry. False when nothing does."""
-        door = self.door
-        batch = door.take_batch(now_ns, ENTRY_BYTES_MAX, CALLS_PER_MESSAGE_MAX)
-        door.wake_with(batch)
+        admission = self.admission
+        batch = admission.take_batch(now_ns, ENTRY_BYTES_MAX, CALLS_PER_MESSAGE_MAX)
+        admission.wake_with(batch)
         wall = self._clock_ns()
         # Upkeep goes first: what falls due now is older than what arrives now.
         due = [encode(operation) for operation in upkeep]
@@ -223,28 +223,28 @@ class Replica:
         payload = encode(Entry(wall, due + [waiting.raw for waiting in batch]))
         try:
             ((index, term),) = self.raft.propose([payload])
-        except raft.Refused as refused:
+        except raft.RaftRefusal as refused:
             answer = _CROWDED if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
-            self.door.refuse(batch, answer)
+            self.admission.refuse(batch, answer)
             self._upkeep_not_before_ns = now_ns + REFUSED_PAUSE_NS
             return False
         self._proposed[index] = Proposed(term, wall, due, batch)
         if due:
             self._upkeep_index = index
         for arrived_ns, calls in groupby(batch, attrgetter("arrived_ns")):  # most came together
-            self.meters.queue_time.observe((now_ns - arrived_ns) / 1e9, sum(1 for _ in calls))
-        self.meters.batch_size.observe(len(batch) + len(due))
+            self.metrics.queue_time.observe((now_ns - arrived_ns) / 1e9, sum(1 for _ in calls))
+        self.metrics.batch_size.observe(len(batch) + len(due))
         return True
 
     # Raft and the disk
 
     def _advance(self, now_ns: int) -> None:
         """Serve Raft until it asks for nothing more."""
-        while readies := self._conversation.take():
-            states = [self._conversation.send_now(ready, now_ns) for ready in readies]  # the others write while we do
+        while readies := self._raft_driver.take():
+            states = [self._raft_driver.send_now(ready, now_ns) for ready in readies]  # the others write while we do
             must_sync = [self._gather(ready.persist) for ready in readies if ready.persist is not None]
             if any(must_sync):
-                self._batches.write_log(now_ns)
+                self._batcher.write_log(now_ns)
             for ready, waiting in zip(readies, states, strict=True):
                 self._conclude(ready, waiting, now_ns)
 
@@ -255,33 +255,33 @@ class Replica:
             self.flush()  # what was promised before stays promised, whatever becomes of the state
             self._snapshots.install(persist.snapshot, persist.hard_state)
             raise Replaced(f"at entry {persist.snapshot.index}")
-        self._batches.add_to_log(self._log.persist_part(persist))
-        if self.relations.has_forgotten and self.node_id in self.raft.membership.learners:
+        self._batcher.add_to_log(self._log.persist_part(persist))
+        if self.members.has_forgotten and self.node_id in self.raft.membership.learners:
             # Taken in anew, by a group that counts no vote of ours. Known on disk with the membership that says so.
-            self._batches.add_to_log({keys.FORGETFUL: None})
-            self.relations.has_forgotten = False
-            self._batches.state_changed(self._monotonic_ns())
+            self._batcher.add_to_log({keys.FORGETFUL: None})
+            self.members.has_forgotten = False
+            self._batcher.state_changed(self._monotonic_ns())
         return persist.must_sync
 
     def _conclude(self, ready: raft.Ready, states: list[raft.InstallSnapshot], now_ns: int) -> None:
         """What its persist allows, now that it is on disk."""
-        core, relations = self.raft, self.relations
+        core, members = self.raft, self.members
         if ready.persist is not None:
             for message in ready.send_after:
-                relations.post(message, now_ns)
+                members.post(message, now_ns)
             core.persisted(ready.persist.token)
         for state in states:
             self.flush()  # what is sent is what the disk holds, with the membership that belongs to it
-            relations.post(state, now_ns)
+            members.post(state, now_ns)
         for entry in ready.apply:
             self._apply(entry)
             self._keep_up()
         if ready.apply:
             core.applied(ready.apply[-1].index, self.tables.applied.hash)
         for context, _ in ready.reads:
-            self._questions.answer_reads(context)
+            self._queries.answer_reads(context)
         for context in ready.reads_refused:
-            self.door.refuse(context, NO_LEADER)
+            self.admission.refuse(context, NO_LEADER)
         if ready.role is not None:
             self._change_role(ready.role, now_ns)
         if ready.is_rolled_back:
@@ -295,58 +295,58 @@ class Replica:
         now_ns = self._monotonic_ns()
         if now_ns >= self._talk_at_ns:
             self._talk_at_ns = now_ns + TALK_EVERY_NS
-            self._conversation.go_on(now_ns)
+            self._raft_driver.go_on(now_ns)
 
     def _change_role(self, change: raft.RoleChange, now_ns: int) -> None:
         if change.term != self._term:
             self._term = change.term
-            self.meters.elections += 1
+            self.metrics.elections += 1
             self.presence.forget_asked(now_ns)
         if change.role is not raft.Role.LEADER:
             for proposed in self._proposed.values():
-                self.door.refuse(proposed.batch, LOST)
+                self.admission.refuse(proposed.batch, LOST)
             self._proposed.clear()
             self._upkeep_index = 0
             self.courier.rest()
-            self.door.refuse_all(NO_LEADER)
-        self.relations.change_role(change, now_ns)
+            self.admission.refuse_all(NO_LEADER)
+        self.members.change_role(change, now_ns)
 
     def _carry_out(self, write: Callable[[], None]) -> None:
         """A write may take long. What is answered or passed on already is said before it, not after."""
-        self.relations.pass_all_on()
-        if self.deliver is not None and self.door.has_replies:
-            self.deliver(self.relations.send_replies(self.door.take_replies()))
-        self._writing(write, lambda: self._conversation.go_on(self._monotonic_ns()))
+        self.members.flush_forwarded()
+        if self.deliver is not None and self.admission.has_replies:
+            self.deliver(self.members.send_replies(self.admission.take_replies()))
+        self._writing(write, lambda: self._raft_driver.go_on(self._monotonic_ns()))
 
     def flush(self) -> None:
         """Bring to disk what is gathered and what is applied, in one batch."""
-        self._batches.write_all()
+        self._batcher.write_all()
 
-    def _apply(self, entry: raft.Entry) -> None:
+    def _apply(self, entry: raft.LogEntry) -> None:
         if entry.kind != raft.EntryKind.NORMAL:
             self.tables.begin(entry.index, entry.term, 0)
             self.feed.add(entry.index, {})
-            self._batches.state_changed(self._monotonic_ns())
+            self._batcher.state_changed(self._monotonic_ns())
             return
         started = perf_counter()
-        batch: list[Waiting] = []
+        batch: list[PendingCall] = []
         proposed = self._proposed.pop(entry.index, None)
         if proposed is not None and proposed.term == entry.term:
             wall, batch = proposed.now, proposed.batch
             operations = [*map(decode_operation, proposed.due), *(waiting.ask for waiting in batch)]
         else:
             if proposed is not None:  # another leader's entry stands where ours was to be
-                self.door.refuse(proposed.batch, LOST)
+                self.admission.refuse(proposed.batch, LOST)
             wall, operations = operations_of(entry.payload)
         results, changes = apply_entry(self.tables, entry.index, entry.term, wall, operations)
         self.feed.add(entry.index, changes.records)
-        self._batches.state_changed(self._monotonic_ns())
-        meters = self.meters
-        meters.entries += 1
-        meters.operations += len(operations)
+        self._batcher.state_changed(self._monotonic_ns())
+        metrics = self.metrics
+        metrics.entries += 1
+        metrics.operations += len(operations)
         answers = results[len(results) - len(batch) :]
         self._answer_batch(batch, answers)
-        if len(self.door.parking):
+        if len(self.admission.waiters):
             # Also where a fetch left jobs behind because its answer was full: others may be waiting for them.
             fetched = {
                 queue
@@ -354,20 +354,20 @@ class Replica:
                 if isinstance(waiting.ask, Fetch) and answer
                 for queue in waiting.ask.queues
             }
-            self.door.wake_pending(sorted(changes.woken | fetched))
-        meters.apply_time.observe(perf_counter() - started)
+            self.admission.wake_pending(sorted(changes.woken | fetched))
+        metrics.apply_time.observe(perf_counter() - started)
 
     # Answering
 
-    def _answer_batch(self, batch: list[Waiting], results: list[object]) -> None:
-        door = self.door
+    def _answer_batch(self, batch: list[PendingCall], results: list[object]) -> None:
+        admission = self.admission
         for waiting, result in zip(batch, results, strict=True):
             if isinstance(waiting.ask, Fetch):
                 if not result:
-                    door.wait_or_answer(waiting, waiting.ask)
+                    admission.wait_or_answer(waiting, waiting.ask)
                     continue
                 self._fetched_queue = waiting.ask.queues[0]
-            door.answer(waiting.peer, waiting.call_id, result)
+            admission.answer(waiting.peer, waiting.call_id, result)
 
     def status(self) -> ShardStatus:
         return status_of(
@@ -375,9 +375,9 @@ class Replica:
             core=self.raft,
             tables=self.tables,
             log=self._log,
-            door=self.door,
+            admission=self.admission,
             feed=self.feed,
-            meters=self.meters,
+            metrics=self.metrics,
             snapshots=self._snapshots,
             is_synced=self._is_synced,
             uptime_s=(self._monotonic_ns() - self._started_ns) / 1e9,

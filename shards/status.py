@@ -5,10 +5,10 @@ from corvo.state.tables import Tables
 from shards import raft
 from shards.feed import Feed
 from shards.group.member_changes import members_of
-from shards.intake.admission import Door
-from shards.metrics import Meters, resident_bytes
+from shards.intake.admission import Admission
+from shards.metrics import ShardMetrics, resident_bytes
 from shards.snapshots.transfer import Snapshots
-from shards.storage.raft_log import LogDisk
+from shards.storage.raft_log import RaftLog
 
 
 def status_of(
@@ -16,10 +16,10 @@ def status_of(
     shard: int,
     core: raft.Raft,
     tables: Tables,
-    log: LogDisk,
-    door: Door,
+    log: RaftLog,
+    admission: Admission,
     feed: Feed,
-    meters: Meters,
+    metrics: ShardMetrics,
     snapshots: Snapshots | None,
     is_synced: bool,
     uptime_s: float,
@@ -37,21 +37,21 @@ def status_of(
         state_hash=tables.applied.hash.hex(),
         fsync=is_synced,
         uptime_s=uptime_s,
-        operations_total=meters.operations,
-        entries_total=meters.entries,
-        overloads_total=door.overloads,
-        calls_waiting=len(door.operations),
-        fetches_parked=len(door.parking),
-        pulls_parked=len(door.pulls),
+        operations_total=metrics.operations,
+        entries_total=metrics.entries,
+        overloads_total=admission.overloads,
+        calls_waiting=len(admission.operations),
+        fetches_parked=len(admission.waiters),
+        pulls_parked=len(admission.pulls),
         leases=len(tables.leases),
         queues=len(tables.queues()),
         mirror_cursor=feed.receipt,
-        batch_size=meters.batch_size,
-        queue_time_s=meters.queue_time,
-        apply_time_s=meters.apply_time,
-        sync_time_s=meters.sync_time,
+        batch_size=metrics.batch_size,
+        queue_time_s=metrics.queue_time,
+        apply_time_s=metrics.apply_time,
+        sync_time_s=metrics.sync_time,
         memory_bytes=resident_bytes(),
-        turns_total=meters.turns,
+        turns_total=metrics.turns,
         members=members_of(core.membership),
         replicas=[
             ReplicaStatus(peer.replica, peer.match, peer.mode, peer.is_learner, peer.is_caught_up, peer.silent_ns / 1e6)
@@ -59,7 +59,7 @@ def status_of(
         ],
         transfers=snapshots.transfers() if snapshots is not None else [],
         log_bytes=log.bytes,
-        elections_total=meters.elections,
+        elections_total=metrics.elections,
         nodes=tables.nodes,
-        refused_total=meters.refused,
+        refused_total=metrics.refused,
     )

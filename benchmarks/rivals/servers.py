@@ -136,8 +136,8 @@ class Postgres(Server):
 
 
 def _find(program: str) -> str:
-    places = [os.environ.get("PATH", ""), *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))]
-    found = shutil.which(program, path=os.pathsep.join(places))
+    paths = [os.environ.get("PATH", ""), *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))]
+    found = shutil.which(program, path=os.pathsep.join(paths))
     if found is None:
         raise Missing(f"the program {program}")
     return found

@@ -25,7 +25,7 @@ from corvo.state import keys
 from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
 from gateway.mirror import trust
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 from gateway.search import error_groups, queues, search, throughput, worker, workers
 from gateway.search.database import ReadDb
 
@@ -110,9 +110,9 @@ def _fill(path: Path, watch: Watch, queue_count: int, job_count: int, error_coun
     ):
         advance = watch.stage(f"write {count:,} {label}", count)
         while some := list(islice(records, ROWS_AT_ONCE)):
-            building.write([Turn(shard=0, rows=to_rows(0, some))])
+            building.write([ShardWrite(shard=0, rows=to_rows(0, some))])
             advance(len(some))
-    building.write([Turn(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, now, now, True, job_count))])
+    building.write([ShardWrite(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, now, now, True, job_count))])
     fill_s = perf_counter() - started
     home.publish(building, time.time_ns())
     building.close()

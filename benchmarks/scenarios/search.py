@@ -24,7 +24,7 @@ from corvo.state import keys
 from gateway.mirror import trust
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 from gateway.search import fulltext, search
 from gateway.search.database import ReadDb
 
@@ -59,12 +59,12 @@ def run(setup: Setup) -> Findings:
         slices_ms.append((time.perf_counter() - slice_began) * 1000)
     index_us = (time.process_time() - began) / setup.backlog * 1e6
     index(1)
-    building.write([Turn(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, NOW, NOW, True, setup.backlog))])
+    building.write([ShardWrite(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, NOW, NOW, True, setup.backlog))])
     home.publish(building, NOW)
     writer = building
     read_db = ReadDb(path)
     try:
-        figures = asyncio.run(_questions(setup, read_db, dice))
+        figures = asyncio.run(_queries(setup, read_db, dice))
     finally:
         read_db.close()
     life_us = _life_us(setup, writer)
@@ -125,7 +125,7 @@ def _job(number: int, state: State, dice: random.Random) -> Job:
 
 
 def _write(writer: MirrorDb, records: list[list[tuple[bytes, bytes]]]) -> None:
-    writer.write([Turn(shard=0, rows=to_rows(0, [record for of_job in records for record in of_job]))])
+    writer.write([ShardWrite(shard=0, rows=to_rows(0, [record for of_job in records for record in of_job]))])
 
 
 def _life_us(setup: Setup, writer: MirrorDb) -> float:
@@ -139,15 +139,15 @@ def _life_us(setup: Setup, writer: MirrorDb) -> float:
             jobs = [_job(number, state, dice) for number in range(first, first + LIFE_BATCH)]
             batch = [(keys.job(job.id), encode(job)) for job in jobs]
             began = time.process_time()
-            writer.write([Turn(shard=0, rows=to_rows(0, batch))])
+            writer.write([ShardWrite(shard=0, rows=to_rows(0, batch))])
             spent += time.process_time() - began
         advance(LIFE_BATCH)
     return spent / lives * 1e6
 
 
-async def _questions(setup: Setup, read_db: ReadDb, dice: random.Random) -> list[Figure]:
+async def _queries(setup: Setup, read_db: ReadDb, dice: random.Random) -> list[Figure]:
     pages = PAGES_QUICK if setup.is_quick else PAGES
-    asking = setup.watch.stage("ask", 12)
+    context = setup.watch.stage("ask", 12)
 
     def someone() -> int:
         return dice.randrange(setup.backlog)
@@ -161,11 +161,11 @@ async def _questions(setup: Setup, read_db: ReadDb, dice: random.Random) -> list
             began = time.perf_counter()
             await search.answer(read_db, make())
             spans.append((time.perf_counter() - began) * 1000)
-        asking(1)
+        context(1)
         return value(name, spans[1:], "ms", Goal(f"< {goal_ms:g} ms", most=goal_ms))
 
     spans = sorted([await _page_ms(read_db, listed()) for _ in range(pages)])
-    asking(1)
+    context(1)
     figures = [
         value("page of a queue and a state, p99", [spans[int(pages * 0.99) - 1]], "ms", Goal("< 10 ms", most=10))
     ]

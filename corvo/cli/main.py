@@ -152,11 +152,11 @@ def local(
       corvo local --data-dir /tmp/cluster --fsync off --output json
     """
     from corvo.cli.commands.local import run_local  # lazy: rich and httpx
-    from corvo.cli.supervise.local_layout import Wishes  # lazy: as below
+    from corvo.cli.supervise.local_layout import LayoutOptions  # lazy: as below
     from corvo.cli.supervise.server import CannotStart  # lazy: as above, in `server`
 
     try:
-        wishes = Wishes(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
+        wishes = LayoutOptions(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
         code = run_local(wishes, is_json=output == "json")
     except CannotStart as error:
         stop(MISUSED, str(error))

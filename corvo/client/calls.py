@@ -86,7 +86,7 @@ class ServerRefused(Exception):
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-class Call(NamedTuple, Generic[A]):
+class HttpCall(NamedTuple, Generic[A]):
     method: str
     path: str
     body: bytes | None
@@ -99,237 +99,237 @@ class _ErrorBody(msgspec.Struct):
     code: str = ""
 
 
-def enqueue(body: EnqueueBody) -> Call[Enqueued]:
+def enqueue(body: EnqueueBody) -> HttpCall[Enqueued]:
     return _call("enqueue", body)
 
 
-def inspect(job_id: str) -> Call[JobView]:
+def inspect(job_id: str) -> HttpCall[JobView]:
     return _call("get_job", job_id=job_id)
 
 
-def retry(job_id: str) -> Call[Done]:
+def retry(job_id: str) -> HttpCall[Done]:
     return _call("retry", job_id=job_id)
 
 
-def requeue(job_id: str) -> Call[Done]:
+def requeue(job_id: str) -> HttpCall[Done]:
     return _call("requeue", job_id=job_id)
 
 
-def cancel(job_id: str, body: CancelBody) -> Call[Cancelled]:
+def cancel(job_id: str, body: CancelBody) -> HttpCall[Cancelled]:
     return _call("cancel", body, job_id=job_id)
 
 
-def hold(job_id: str, body: HoldBody) -> Call[Done]:
+def hold(job_id: str, body: HoldBody) -> HttpCall[Done]:
     return _call("hold", body, job_id=job_id)
 
 
-def approve(job_id: str) -> Call[Done]:
+def approve(job_id: str) -> HttpCall[Done]:
     return _call("approve", job_id=job_id)
 
 
-def reject(job_id: str, body: RejectBody) -> Call[Done]:
+def reject(job_id: str, body: RejectBody) -> HttpCall[Done]:
     return _call("reject", body, job_id=job_id)
 
 
-def move(job_id: str, body: MoveBody) -> Call[Done]:
+def move(job_id: str, body: MoveBody) -> HttpCall[Done]:
     return _call("move", body, job_id=job_id)
 
 
-def change_priority(job_id: str, body: PriorityBody) -> Call[Done]:
+def change_priority(job_id: str, body: PriorityBody) -> HttpCall[Done]:
     return _call("change_priority", body, job_id=job_id)
 
 
-def replay(job_id: str, body: ReplayBody) -> Call[Enqueued]:
+def replay(job_id: str, body: ReplayBody) -> HttpCall[Enqueued]:
     return _call("replay", body, job_id=job_id)
 
 
-def delete(job_id: str) -> Call[Done]:
+def delete(job_id: str) -> HttpCall[Done]:
     return _call("delete_job", job_id=job_id)
 
 
-def bulk(body: BulkBody) -> Call[BulkDone | BulkStarted]:
+def bulk(body: BulkBody) -> HttpCall[BulkDone | BulkStarted]:
     return _call("bulk", body)._replace(wait_s=BULK_S)
 
 
-def bulk_get(body: BulkGetBody) -> Call[JobsView]:
+def bulk_get(body: BulkGetBody) -> HttpCall[JobsView]:
     return _call("bulk_get", body)
 
 
-def bulks() -> Call[list[BulkView]]:
+def bulks() -> HttpCall[list[BulkView]]:
     return _call("bulks")
 
 
-def get_bulk(bulk_id: str) -> Call[BulkView]:
+def get_bulk(bulk_id: str) -> HttpCall[BulkView]:
     return _call("get_bulk", bulk_id=bulk_id)
 
 
-def cancel_bulk(bulk_id: str) -> Call[BulkView]:
+def cancel_bulk(bulk_id: str) -> HttpCall[BulkView]:
     return _call("cancel_bulk", bulk_id=bulk_id)
 
 
-def why(job_id: str) -> Call[WhyView]:
+def why(job_id: str) -> HttpCall[WhyView]:
     return _call("why", job_id=job_id)
 
 
-def cluster_events(cursor: str, limit: int, filters: Mapping[str, str]) -> Call[EventsPage]:
+def cluster_events(cursor: str, limit: int, filters: Mapping[str, str]) -> HttpCall[EventsPage]:
     call = _call("cluster_events")
     return call._replace(path=f"{call.path}?{urlencode({'after_seq': cursor, 'limit': limit, **filters})}")
 
 
-def search(body: SearchBody) -> Call[SearchAnswer]:
+def search(body: SearchBody) -> HttpCall[SearchAnswer]:
     return _call("search", body)
 
 
-def queues() -> Call[list[QueueView]]:
+def queues() -> HttpCall[list[QueueView]]:
     return _call("queues")
 
 
-def workers() -> Call[list[WorkerView]]:
+def workers() -> HttpCall[list[WorkerView]]:
     return _call("workers")
 
 
-def get_worker(worker_id: str) -> Call[WorkerDetail]:
+def get_worker(worker_id: str) -> HttpCall[WorkerDetail]:
     return _call("get_worker", worker_id=worker_id)
 
 
-def dead(query: StateListQuery) -> Call[SearchAnswer]:
+def dead(query: StateListQuery) -> HttpCall[SearchAnswer]:
     return _asking(_call("dead"), query)
 
 
-def held(query: StateListQuery) -> Call[SearchAnswer]:
+def held(query: StateListQuery) -> HttpCall[SearchAnswer]:
     return _asking(_call("held"), query)
 
 
-def throughput(query: ThroughputQuery, queue: str | None = None) -> Call[list[ThroughputPoint]]:
+def throughput(query: ThroughputQuery, queue: str | None = None) -> HttpCall[list[ThroughputPoint]]:
     return _asking(_call("throughput") if queue is None else _call("queue_throughput", name=queue), query)
 
 
-def error_groups(query: ErrorGroupsQuery) -> Call[ErrorGroupsAnswer]:
+def error_groups(query: ErrorGroupsQuery) -> HttpCall[ErrorGroupsAnswer]:
     return _asking(_call("error_groups"), query)
 
 
-def cluster_status() -> Call[ClusterStatus]:
+def cluster_status() -> HttpCall[ClusterStatus]:
     return _call("cluster_status")
 
 
-def cluster_join(body: JoinBody) -> Call[MembersView]:
+def cluster_join(body: JoinBody) -> HttpCall[MembersView]:
     return _call("cluster_join", body)
 
 
-def cluster_remove(body: RemoveBody) -> Call[MembersView]:
+def cluster_remove(body: RemoveBody) -> HttpCall[MembersView]:
     return _call("cluster_remove", body)
 
 
-def cluster_transfer(body: TransferBody) -> Call[MembersView]:
+def cluster_transfer(body: TransferBody) -> HttpCall[MembersView]:
     return _call("cluster_transfer", body)
 
 
-def schedules() -> Call[list[ScheduleView]]:
+def schedules() -> HttpCall[list[ScheduleView]]:
     return _call("schedules")
 
 
-def get_schedule(schedule: str) -> Call[ScheduleView]:
+def get_schedule(schedule: str) -> HttpCall[ScheduleView]:
     return _call("get_schedule", schedule_id=schedule)
 
 
-def create_schedule(body: CreateScheduleBody) -> Call[ScheduleView]:
+def create_schedule(body: CreateScheduleBody) -> HttpCall[ScheduleView]:
     return _call("create_schedule", body)
 
 
-def update_schedule(schedule: str, body: UpdateScheduleBody) -> Call[ScheduleView]:
+def update_schedule(schedule: str, body: UpdateScheduleBody) -> HttpCall[ScheduleView]:
     return _call("update_schedule", body, schedule_id=schedule)
 
 
-def pause_schedule(schedule: str) -> Call[ScheduleView]:
+def pause_schedule(schedule: str) -> HttpCall[ScheduleView]:
     return _call("pause_schedule", schedule_id=schedule)
 
 
-def resume_schedule(schedule: str) -> Call[ScheduleView]:
+def resume_schedule(schedule: str) -> HttpCall[ScheduleView]:
     return _call("resume_schedule", schedule_id=schedule)
 
 
-def run_schedule(schedule: str) -> Call[Enqueued]:
+def run_schedule(schedule: str) -> HttpCall[Enqueued]:
     return _call("run_schedule", schedule_id=schedule)
 
 
-def delete_schedule(schedule: str) -> Call[DeletedSchedule]:
+def delete_schedule(schedule: str) -> HttpCall[DeletedSchedule]:
     return _call("delete_schedule", schedule_id=schedule)
 
 
-def create_batch(body: BatchBody) -> Call[BatchMade]:
+def create_batch(body: BatchBody) -> HttpCall[BatchMade]:
     return _call("create_batch", body)
 
 
-def seal_batch(batch_id: str) -> Call[Sealed]:
+def seal_batch(batch_id: str) -> HttpCall[Sealed]:
     return _call("seal_batch", batch_id=batch_id)
 
 
-def get_batch(batch_id: str) -> Call[BatchView]:
+def get_batch(batch_id: str) -> HttpCall[BatchView]:
     return _call("get_batch", batch_id=batch_id)
 
 
-def get_queue(queue: str) -> Call[QueueDetail]:
+def get_queue(queue: str) -> HttpCall[QueueDetail]:
     return _call("get_queue", name=queue)
 
 
-def pause_queue(queue: str) -> Call[QueueChanged]:
+def pause_queue(queue: str) -> HttpCall[QueueChanged]:
     return _call("pause_queue", name=queue)
 
 
-def resume_queue(queue: str) -> Call[QueueChanged]:
+def resume_queue(queue: str) -> HttpCall[QueueChanged]:
     return _call("resume_queue", name=queue)
 
 
-def drain_queue(queue: str) -> Call[QueueDraining]:
+def drain_queue(queue: str) -> HttpCall[QueueDraining]:
     return _call("drain_queue", name=queue)
 
 
-def clear_queue(queue: str) -> Call[QueueCleared]:
+def clear_queue(queue: str) -> HttpCall[QueueCleared]:
     return _call("clear_queue", name=queue)._replace(wait_s=LONG_S)
 
 
-def delete_queue(queue: str, is_forced: bool = False) -> Call[QueueChanged]:
+def delete_queue(queue: str, is_forced: bool = False) -> HttpCall[QueueChanged]:
     call = _call("delete_queue", name=queue)
     return call._replace(path=f"{call.path}?confirm=true{'&force=true' if is_forced else ''}", wait_s=LONG_S)
 
 
-def set_concurrency(queue: str, body: ConcurrencyBody) -> Call[QueueChanged]:
+def set_concurrency(queue: str, body: ConcurrencyBody) -> HttpCall[QueueChanged]:
     return _call("set_concurrency", body, name=queue)
 
 
-def set_throttle(queue: str, body: ThrottleBody) -> Call[QueueChanged]:
+def set_throttle(queue: str, body: ThrottleBody) -> HttpCall[QueueChanged]:
     return _call("set_throttle", body, name=queue)
 
 
-def remove_throttle(queue: str) -> Call[QueueChanged]:
+def remove_throttle(queue: str) -> HttpCall[QueueChanged]:
     return _call("remove_throttle", name=queue)
 
 
-def set_retention(queue: str, body: RetentionBody) -> Call[QueueChanged]:
+def set_retention(queue: str, body: RetentionBody) -> HttpCall[QueueChanged]:
     return _call("set_retention", body, name=queue)
 
 
-def fetch(body: FetchBody) -> Call[FetchedJob | None]:
+def fetch(body: FetchBody) -> HttpCall[FetchedJob | None]:
     return _call("fetch", body)._replace(wait_s=body.timeout)
 
 
-def fetch_batch(body: FetchBatchBody) -> Call[FetchedBatch]:
+def fetch_batch(body: FetchBatchBody) -> HttpCall[FetchedBatch]:
     return _call("fetch_batch", body)._replace(wait_s=body.timeout)
 
 
-def ack(job_id: str, body: AckBody) -> Call[Acked]:
+def ack(job_id: str, body: AckBody) -> HttpCall[Acked]:
     return _call("ack", body, job_id=job_id)
 
 
-def fail(job_id: str, body: FailBody) -> Call[Failed]:
+def fail(job_id: str, body: FailBody) -> HttpCall[Failed]:
     return _call("fail", body, job_id=job_id)
 
 
-def heartbeat(body: HeartbeatBody) -> Call[HeartbeatAnswer]:
+def heartbeat(body: HeartbeatBody) -> HttpCall[HeartbeatAnswer]:
     return _call("heartbeat", body)
 
 
-def read_answer(call: Call[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
+def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
     """The typed answer, or the refusal raised."""
     if status not in call.answers:
         raise refusal_of(status, headers, content)
@@ -344,14 +344,14 @@ def read_answer(call: Call[A], status: int, headers: Mapping[str, str], content:
         ) from None
 
 
-def _call(name: str, body: msgspec.Struct | None = None, /, **parameters: str) -> Call[Any]:
+def _call(name: str, body: msgspec.Struct | None = None, /, **parameters: str) -> HttpCall[Any]:
     endpoint = _ENDPOINTS[name]
     path = endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
     content = None if body is None else msgspec.json.encode(_without_defaults(body))
-    return Call(endpoint.method, PREFIX + path, content, endpoint.answers)
+    return HttpCall(endpoint.method, PREFIX + path, content, endpoint.answers)
 
 
-def _asking(call: Call[A], query: msgspec.Struct) -> Call[A]:
+def _asking(call: HttpCall[A], query: msgspec.Struct) -> HttpCall[A]:
     """With what stands after the `?`."""
     named = urlencode(_without_defaults(query))
     return call._replace(path=f"{call.path}?{named}") if named else call

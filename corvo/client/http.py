@@ -16,7 +16,7 @@ import httpx
 
 from corvo import __version__
 from corvo.client import DEFAULT_SERVER, calls
-from corvo.client.calls import Call, ServerRefused
+from corvo.client.calls import HttpCall, ServerRefused
 from corvo.client.trust import trusting
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
@@ -70,7 +70,7 @@ class Unreachable(Exception):
     """No answer came: nobody listens there, or the connection broke."""
 
 
-class Untrusted(Unreachable):
+class UntrustedServer(Unreachable):
     """Somebody answers, but not by TLS, or with a certificate that convinces nobody. Says what to do."""
 
 
@@ -115,7 +115,7 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def call(self, call: Call[A]) -> A:
+    def call(self, call: HttpCall[A]) -> A:
         deadline = self._clock() + self._deadline_s
         pause = PAUSE_S_FIRST
         while True:
@@ -128,7 +128,7 @@ class Client:
             self._sleep(wait)
             pause = min(2 * pause, PAUSE_S_MAX)
 
-    def _send(self, call: Call[A]) -> A:
+    def _send(self, call: HttpCall[A]) -> A:
         headers = {} if call.body is None else {"content-type": "application/json"}
         patience_s = self._timeout_s + call.wait_s
         with self._reached(patience_s):
@@ -159,7 +159,7 @@ class Client:
             yield
         except httpx.ConnectError as error:
             if "SSL" in str(error):
-                raise Untrusted(_distrust(self.server, str(error))) from None
+                raise UntrustedServer(_distrust(self.server, str(error))) from None
             raise Unreachable(f"nothing answers at {self.server} ({error})") from None
         except httpx.TimeoutException:
             raise Unreachable(f"{self.server} did not answer within {patience_s:g} s") from None

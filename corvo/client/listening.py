@@ -23,7 +23,7 @@ class Unreadable(ServerRefused):
     """An event that would be no other if it came again."""
 
 
-class Listening:
+class EventStream:
     """`cursor` is the place behind the last event that came."""
 
     def __init__(self, client: Client, filters: dict[str, str], cursor: str = "") -> None:

@@ -9,7 +9,7 @@ SPANS_FORGOTTEN = 20  # after a pause this long nothing is known of the line any
 HINT_MS_MIN, HINT_MS_MAX, HINT_MS_UNKNOWN = 25, 10_000, 250
 
 
-class Pace:
+class DrainRate:
     def __init__(self) -> None:
         self._span = 0
         self._count = 0  # in the span under way

@@ -11,7 +11,7 @@ import msgspec
 from corvo.model.lifecycle import Verb
 
 
-class Happening(IntEnum):
+class EventKind(IntEnum):
     ENQUEUED = 0
     STARTED = 1
     COMPLETED = 2
@@ -44,37 +44,37 @@ class Happening(IntEnum):
     RUNNING = 29
 
 
-HAPPENING_NAMES: tuple[str, ...] = tuple(happening.name.lower() for happening in Happening)
+HAPPENING_NAMES: tuple[str, ...] = tuple(kind.name.lower() for kind in EventKind)
 
 # A change of state is told under the verb that caused it.
-TOLD_OF: dict[Verb, tuple[Happening, ...]] = {
-    Verb.PROMOTE: (Happening.PROMOTED,),
-    Verb.CLAIM: (Happening.STARTED,),
-    Verb.COMPLETE: (Happening.COMPLETED,),
-    Verb.CONTINUE: (Happening.CONTINUED,),
-    Verb.RETRY_LATER: (Happening.FAILED,),
-    Verb.GIVE_UP: (Happening.FAILED, Happening.DEAD),
-    Verb.RECLAIM: (Happening.RECLAIMED,),
-    Verb.HOLD: (Happening.HELD,),
-    Verb.APPROVE: (Happening.APPROVED,),
-    Verb.REJECT: (Happening.REJECTED,),
-    Verb.CANCEL: (Happening.CANCELLED,),
-    Verb.EXPIRE: (Happening.EXPIRED,),
-    Verb.RUN_AGAIN: (Happening.RETRIED,),
-    Verb.REQUEUE: (Happening.REQUEUED,),
-    Verb.SNOOZE: (Happening.SNOOZED,),
-    Verb.FORSAKE: (Happening.DEAD,),
+TOLD_OF: dict[Verb, tuple[EventKind, ...]] = {
+    Verb.PROMOTE: (EventKind.PROMOTED,),
+    Verb.CLAIM: (EventKind.STARTED,),
+    Verb.COMPLETE: (EventKind.COMPLETED,),
+    Verb.CONTINUE: (EventKind.CONTINUED,),
+    Verb.RETRY_LATER: (EventKind.FAILED,),
+    Verb.GIVE_UP: (EventKind.FAILED, EventKind.DEAD),
+    Verb.RECLAIM: (EventKind.RECLAIMED,),
+    Verb.HOLD: (EventKind.HELD,),
+    Verb.APPROVE: (EventKind.APPROVED,),
+    Verb.REJECT: (EventKind.REJECTED,),
+    Verb.CANCEL: (EventKind.CANCELLED,),
+    Verb.EXPIRE: (EventKind.EXPIRED,),
+    Verb.RUN_AGAIN: (EventKind.RETRIED,),
+    Verb.REQUEUE: (EventKind.REQUEUED,),
+    Verb.SNOOZE: (EventKind.SNOOZED,),
+    Verb.FORSAKE: (EventKind.DEAD,),
 }
 
 
 class Event(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    happening: Happening
+    kind: EventKind
     job_id: str  # empty: of a queue, a batch or a schedule
     queue: str
     data: bytes = b""  # JSON
 
 
-class Page(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class EventPage(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """All events of one entry of the log, as they are stored."""
 
     at: int

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT
 from corvo.model.retry import Backoff
@@ -83,7 +83,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     checkpoint: bytes = b""
     result: bytes = b""
     parent_id: str = ""
-    bonds: Bonds | None = None  # conditions, and ties to other jobs
+    extras: JobExtras | None = None  # conditions, and ties to other jobs
 
 
 class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):

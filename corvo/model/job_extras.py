@@ -38,7 +38,7 @@ UNIQUE_UNTIL_NAMES: tuple[str, ...] = tuple(until.name.lower() for until in Uniq
 IF_LOST_NAMES: tuple[str, ...] = tuple(policy.name.lower() for policy in IfLost)
 
 
-class Step(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class ChainStep(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A job to be made when its turn comes."""
 
     queue: str
@@ -54,13 +54,13 @@ class Chain(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     id: str
     step: int
-    steps: tuple[Step, ...]
-    on_failure: Step | None = None
-    on_exit: Step | None = None
+    steps: tuple[ChainStep, ...]
+    on_failure: ChainStep | None = None
+    on_exit: ChainStep | None = None
     exits: bool = False  # the worker of this step said that it is the last
 
 
-class Bonds(msgspec.Struct, array_like=True, gc=False):
+class JobExtras(msgspec.Struct, array_like=True, gc=False):
     unique_key: str = ""
     unique_period_ms: int = 0
     unique_until: UniqueUntil = UniqueUntil.DONE
@@ -83,9 +83,9 @@ class Bonds(msgspec.Struct, array_like=True, gc=False):
     was_at: tuple[int, ...] = ()  # shards that it has moved away from: each keeps a note of where it went
 
 
-def bytes_of(bonds: Bonds | None) -> int:
+def bytes_of(extras: JobExtras | None) -> int:
     """What a job carries beside its payload, if it is much: the payloads of its chain."""
-    if bonds is None or bonds.chain is None:
+    if extras is None or extras.chain is None:
         return 0
-    chain = bonds.chain
+    chain = extras.chain
     return sum(len(step.payload) for step in (*chain.steps, chain.on_failure, chain.on_exit) if step is not None)

@@ -47,7 +47,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     """A public JSON body. Strict: an unknown field is a typing mistake, and the caller is told so."""
 
 
-class Asking(msgspec.Struct, frozen=True):
+class PlanContext(msgspec.Struct, frozen=True):
     """What planning needs to know beside the body: everything that is not the request's own is handed in."""
 
     shard_count: int

@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.model.job_extras import Outcome, Step
+from corvo.model.job_extras import ChainStep, Outcome
 from corvo.model.sharding import shard_of_batch, shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.rules.batches import Batch, callback_id, callbacks, require_batch
 from corvo.state.tables import Tables
 
@@ -49,7 +49,7 @@ class GetBatch(Read, tag=1050):
 def batch_view(batch: Batch, shard_count: int) -> BatchView:
     made = {name for name, _ in callbacks(batch)} if batch.finished_at else set()
 
-    def callback(name: str, step: Step | None) -> CallbackView | None:
+    def callback(name: str, step: ChainStep | None) -> CallbackView | None:
         if step is None:
             return None
         shard = shard_of_queue(step.queue, shard_count)
@@ -75,11 +75,11 @@ def batch_view(batch: Batch, shard_count: int) -> BatchView:
     )
 
 
-def _plan(asking: Asking, body: None, batch_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, batch_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
-        return Answer(200, batch_view(results[0], asking.shard_count))
+        return Answer(200, batch_view(results[0], context.shard_count))
 
-    return Plan([(shard_of_batch(batch_id, asking.shard_count), GetBatch(batch_id))], conclude)
+    return Plan([(shard_of_batch(batch_id, context.shard_count), GetBatch(batch_id))], conclude)
 
 
 ENDPOINTS = (

@@ -8,7 +8,7 @@ from msgspec import Meta
 from corvo.model.job import Count
 from corvo.model.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
 from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id, in_list, short
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.rules.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
 from corvo.state.tables import Tables
 
@@ -88,7 +88,7 @@ def progress_of(bulk: Bulk, kind: str) -> BulkProgress:
     )
 
 
-def _plan_one(asking: Asking, body: None, bulk_id: str) -> Plan:
+def _plan_one(context: PlanContext, body: None, bulk_id: str) -> Plan:
     check_bulk_id(bulk_id)
 
     def conclude(results: list[Bulk]) -> Answer:
@@ -97,7 +97,7 @@ def _plan_one(asking: Asking, body: None, bulk_id: str) -> Plan:
     return Plan([(BULK_SHARD, GetBulk(bulk_id))], conclude)
 
 
-def _plan_all(asking: Asking, query: BulksQuery) -> Plan:
+def _plan_all(context: PlanContext, query: BulksQuery) -> Plan:
     def conclude(results: list[list[Bulk]]) -> Answer:
         newest_first = sorted(results[0], key=lambda bulk: bulk.id, reverse=True)
         return Answer(200, [bulk_view(bulk) for bulk in newest_first])

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import invalid
-from corvo.model.events import HAPPENING_NAMES, Event, Happening
+from corvo.model.events import HAPPENING_NAMES, Event, EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.json_input import to_raw
 from corvo.model.limits import QUEUE_NAME, SHARDS_MAX
 from corvo.ops.operation import Endpoint, Query
-from corvo.state.event_log import Journal, Told
+from corvo.state.event_log import EventLog, Told
 
 # In place of the number of an event: the newest one there is, and whatever stands before the oldest one that is kept.
 NOW = -1
@@ -43,14 +43,14 @@ class Filters(msgspec.Struct, array_like=True, frozen=True):
 
     queues: tuple[str, ...] = ()
     job_ids: tuple[str, ...] = ()
-    types: tuple[Happening, ...] = ()
+    types: tuple[EventKind, ...] = ()
 
     def sieve(self) -> Callable[[Event], bool]:
         """Whether an event passes. With sets: a long list is held against thousands of events."""
         queues, job_ids, types = frozenset(self.queues), frozenset(self.job_ids), frozenset(self.types)
         return lambda event: (
             (not queues or event.queue in queues)
-            and (not types or event.happening in types)
+            and (not types or event.kind in types)
             and (not job_ids or event.job_id in job_ids)
         )
 
@@ -66,23 +66,23 @@ class GetEvents(Query, tag=1040):
 
     result: ClassVar[Any] = EventsFound
 
-    def look(self, journal: Journal) -> EventsFound:
+    def look(self, event_log: EventLog) -> EventsFound:
         if self.after == NOW:
-            return EventsFound(journal.last, [])
-        dropped = journal.first - 1
+            return EventsFound(event_log.last, [])
+        dropped = event_log.first - 1
         found = EventsFound(max(self.after, dropped), [])
         if self.after != START:
             found.missed = found.upto - self.after
         size = 0
         passes = self.filters.sieve()
-        for told in islice(journal.after(found.upto), LOOKED_AT_MAX):
+        for told in islice(event_log.after(found.upto), LOOKED_AT_MAX):
             if len(found.events) >= self.events_max or size > BYTES_PER_ANSWER:
                 break
             if passes(told.event):
                 found.events.append(told)
                 size += len(told.event.data) + 100
             found.upto = told.seq
-        found.has_more = found.upto < journal.last
+        found.has_more = found.upto < event_log.last
         return found
 
 
@@ -137,7 +137,7 @@ class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 def event_view(shard: int, told: Told) -> EventView:
     event = told.event
-    name = HAPPENING_NAMES[event.happening]
+    name = HAPPENING_NAMES[event.kind]
     return EventView(told.seq, shard, name, told.at, event.job_id, event.queue, to_raw(event.data))
 
 
@@ -146,12 +146,12 @@ def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
     for name in names:
         if not QUEUE_NAME.fullmatch(name):
             raise invalid("queues", f"{name!r} is no name of a queue")
-    happenings = []
+    kinds = []
     for name in _names("types", types):
         if name not in HAPPENING_NAMES:
             raise invalid("types", f"{name!r} is no type of event; there are {', '.join(HAPPENING_NAMES)}")
-        happenings.append(Happening(HAPPENING_NAMES.index(name)))
-    return Filters(names, _names("job_ids", job_ids), tuple(happenings))
+        kinds.append(EventKind(HAPPENING_NAMES.index(name)))
+    return Filters(names, _names("job_ids", job_ids), tuple(kinds))
 
 
 def _names(field: str, text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from corvo.model.job import Count, SpanMs, Worker
 from corvo.ops.operation import Query
 
 
-class Batch(msgspec.Struct, array_like=True):
+class FeedBatch(msgspec.Struct, array_like=True):
     """Records by key, newest value each; None means deleted. Applying a batch twice changes nothing.
 
     `is_gap`: the shard no longer knows what changed after the point asked for; only a scan can help.
@@ -28,10 +28,10 @@ class Pull(Query, tag=1010):
     wait_ms: SpanMs
     records_max: Count
 
-    result: ClassVar[Any] = Batch
+    result: ClassVar[Any] = FeedBatch
 
 
-class Piece(msgspec.Struct, array_like=True):
+class ScanPiece(msgspec.Struct, array_like=True):
     """A stretch of the state in the order of its keys. `as_of` is the index that the first piece is no older than."""
 
     as_of: int
@@ -43,4 +43,4 @@ class Scan(Query, tag=1011):
     start: bytes
     records_max: Count
 
-    result: ClassVar[Any] = Piece
+    result: ClassVar[Any] = ScanPiece

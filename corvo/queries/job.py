@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.model.job import Job, JobError, SpanMs
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.json_input import to_raw
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.state.tables import Tables
 
 # Of the newest attempt, when it is not among the failed ones. In any other state somebody has ended it from outside.
@@ -150,30 +150,30 @@ def job_view(record: JobRecord) -> JobView:
         errors=[error_view(error) for error in record.errors],
         attempts=_attempts(record),
     )
-    if job.bonds is not None:
-        _show_bonds(view, job, job.bonds)
+    if job.extras is not None:
+        _show_bonds(view, job, job.extras)
     return view
 
 
-def _show_bonds(view: JobView, job: Job, bonds: Bonds) -> None:
-    view.unique_key = bonds.unique_key
-    view.idempotency_key = bonds.idempotency_key
-    view.batch_id = bonds.batch_id
-    if bonds.chain is not None:
-        view.chain_id = bonds.chain.id
-        view.chain_step = bonds.chain.step
-        view.chain_config = _chain_view(bonds.chain)
-    view.schedule_id = bonds.schedule_id
-    view.expire_at = to_rfc3339_or_none(bonds.expire_at)
-    view.waiting_for = list(bonds.waits_for)
-    view.hold_reason = bonds.hold_reason
-    view.claimed_at = to_rfc3339_or_none(bonds.claimed_at)
-    view.cancel_requested = job.state == State.ACTIVE and bonds.cancel_at > 0
-    view.retry_jitter = bonds.jitter_permille / 1000 if bonds.jitter_permille else None
+def _show_bonds(view: JobView, job: Job, extras: JobExtras) -> None:
+    view.unique_key = extras.unique_key
+    view.idempotency_key = extras.idempotency_key
+    view.batch_id = extras.batch_id
+    if extras.chain is not None:
+        view.chain_id = extras.chain.id
+        view.chain_step = extras.chain.step
+        view.chain_config = _chain_view(extras.chain)
+    view.schedule_id = extras.schedule_id
+    view.expire_at = to_rfc3339_or_none(extras.expire_at)
+    view.waiting_for = list(extras.waits_for)
+    view.hold_reason = extras.hold_reason
+    view.claimed_at = to_rfc3339_or_none(extras.claimed_at)
+    view.cancel_requested = job.state == State.ACTIVE and extras.cancel_at > 0
+    view.retry_jitter = extras.jitter_permille / 1000 if extras.jitter_permille else None
 
 
 def _chain_view(chain: Chain) -> ChainView:
-    def step(one: Step) -> StepView:
+    def step(one: ChainStep) -> StepView:
         return StepView(one.queue, msgspec.Raw(one.payload))
 
     return ChainView(
@@ -185,7 +185,7 @@ def _chain_view(chain: Chain) -> ChainView:
 
 def _scheduled_at(job: Job) -> int:
     """A job that waits for others has no moment of its own, unless it was given one."""
-    return job.due_at if job.due_at < LATEST_NS or job.bonds is None else job.bonds.scheduled_at
+    return job.due_at if job.due_at < LATEST_NS or job.extras is None else job.extras.scheduled_at
 
 
 def _attempts(record: JobRecord) -> list[AttemptView]:
@@ -230,11 +230,11 @@ def error_view(error: JobError) -> JobErrorView:
     )
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, job_view(results[0]))
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), GetJob(job_id))], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), GetJob(job_id))], conclude)
 
 
 ENDPOINTS = (

@@ -10,7 +10,7 @@ from corvo.model.job import JobId
 from corvo.model.job_extras import bytes_of
 from corvo.model.limits import BULK_GET_BYTES_MAX, CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.sharding import find_shard_of_job
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Read, spread
+from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext, Read, spread
 from corvo.queries.job import JobRecord, JobView, job_view
 from corvo.state.tables import Tables
 
@@ -40,7 +40,7 @@ class GetJobs(Read, tag=1003):
                 found.append(Refused(refusal.code, refusal.message, refusal.retry_after_ms))
                 continue
             found.append(FoundJob(JobRecord(job, tables.errors(job.id))))
-            room -= len(job.payload) + len(job.result) + len(job.checkpoint) + bytes_of(job.bonds)
+            room -= len(job.payload) + len(job.result) + len(job.checkpoint) + bytes_of(job.extras)
         return found
 
 
@@ -52,15 +52,15 @@ class JobsView(msgspec.Struct):
     jobs: list[JobView]
 
 
-def plan_jobs(asking: Asking, body: BulkGetBody) -> Plan:
+def plan_jobs(context: PlanContext, body: BulkGetBody) -> Plan:
     for number, job_id in enumerate(body.job_ids):
-        if find_shard_of_job(job_id, asking.shard_count) is None:
+        if find_shard_of_job(job_id, context.shard_count) is None:
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     wanted = list(dict.fromkeys(body.job_ids))
     found: dict[str, JobView] = {}
 
     def ask(job_ids: list[str]) -> Plan:
-        groups = spread(job_ids, lambda job_id: find_shard_of_job(job_id, asking.shard_count))
+        groups = spread(job_ids, lambda job_id: find_shard_of_job(job_id, context.shard_count))
         asked = [(shard, [job_ids[number] for number in numbers]) for shard, numbers in groups.items()]
         calls = [(shard, GetJobs(some)) for shard, some in asked]
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan, Query
+from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext, Query
 from corvo.runtime.addresses import check_reachable
 
 NodeId = Annotated[
@@ -78,27 +78,29 @@ class MembersView(msgspec.Struct):
     groups: list[GroupView]
 
 
-def _plan_join(asking: Asking, body: JoinBody) -> Plan:
+def _plan_join(context: PlanContext, body: JoinBody) -> Plan:
     try:
         check_reachable(body.address)
     except ValueError as error:
         raise Refusal("BAD_REQUEST", f"address: {error}") from None
-    return _ask_all(asking, body.node_id, AddNode(body.node_id, body.address))
+    return _ask_all(context, body.node_id, AddNode(body.node_id, body.address))
 
 
-def _plan_remove(asking: Asking, body: RemoveBody) -> Plan:
-    return _ask_all(asking, body.node_id, RemoveNode(body.node_id))
+def _plan_remove(context: PlanContext, body: RemoveBody) -> Plan:
+    return _ask_all(context, body.node_id, RemoveNode(body.node_id))
 
 
-def _plan_transfer(asking: Asking, body: TransferBody) -> Plan:
-    shards = list(range(asking.shard_count)) if body.shard is None else [body.shard]
-    if not 0 <= shards[0] < asking.shard_count:
-        raise Refusal("BAD_REQUEST", f"shard: there is no shard {body.shard}; the last one is {asking.shard_count - 1}")
+def _plan_transfer(context: PlanContext, body: TransferBody) -> Plan:
+    shards = list(range(context.shard_count)) if body.shard is None else [body.shard]
+    if not 0 <= shards[0] < context.shard_count:
+        raise Refusal(
+            "BAD_REQUEST", f"shard: there is no shard {body.shard}; the last one is {context.shard_count - 1}"
+        )
     return _ask(body.node_id, MoveLeader(body.node_id), shards)
 
 
-def _ask_all(asking: Asking, node_id: str, ask: Query) -> Plan:
-    return _ask(node_id, ask, list(range(asking.shard_count)))
+def _ask_all(context: PlanContext, node_id: str, ask: Query) -> Plan:
+    return _ask(node_id, ask, list(range(context.shard_count)))
 
 
 def _ask(node_id: str, ask: Query, shards: list[int]) -> Plan:

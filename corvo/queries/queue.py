@@ -10,7 +10,7 @@ from corvo.model.lifecycle import State
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.ops.queues.control import checked_name, require_queue
 from corvo.state import keys
 from corvo.state.tables import Tables
@@ -133,13 +133,13 @@ def _kept_ms(own: int) -> int | None:
     return RETENTION_MS_DEFAULT if own < 0 else own or None
 
 
-def _plan(asking: Asking, body: None, name: str) -> Plan:
-    now = asking.clock_ns()
+def _plan(context: PlanContext, body: None, name: str) -> Plan:
+    now = context.clock_ns()
 
     def conclude(results: list[Any]) -> Answer:
-        return Answer(200, queue_detail(results[0], asking.clock_ns()))
+        return Answer(200, queue_detail(results[0], context.clock_ns()))
 
-    return Plan([(shard_of_queue(checked_name(name), asking.shard_count), GetQueue(name, now))], conclude)
+    return Plan([(shard_of_queue(checked_name(name), context.shard_count), GetQueue(name, now))], conclude)
 
 
 ENDPOINTS = (

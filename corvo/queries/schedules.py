@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Query, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.ops.schedules.view import GetSchedule, ScheduleView, in_list, plan_one
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables
@@ -24,17 +24,17 @@ def _short(schedule: Schedule) -> Schedule:
     return msgspec.structs.replace(schedule, terms=terms)
 
 
-def _plan_one(asking: Asking, body: None, schedule: str) -> Plan:
-    return plan_one(asking, schedule, GetSchedule(schedule))
+def _plan_one(context: PlanContext, body: None, schedule: str) -> Plan:
+    return plan_one(context, schedule, GetSchedule(schedule))
 
 
-def _plan_all(asking: Asking, body: None) -> Plan:
+def _plan_all(context: PlanContext, body: None) -> Plan:
     def conclude(results: list[list[Schedule]]) -> Answer:
-        now_ns = asking.clock_ns()
+        now_ns = context.clock_ns()
         found = sorted((schedule for of_shard in results for schedule in of_shard), key=lambda one: one.name)
         return Answer(200, [in_list(schedule, now_ns) for schedule in found])
 
-    return Plan([(shard, ListSchedules()) for shard in range(asking.shard_count)], conclude)
+    return Plan([(shard, ListSchedules()) for shard in range(context.shard_count)], conclude)
 
 
 QUERIES: tuple[type[Query], ...] = (GetSchedule, ListSchedules)

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.job import PRIORITY_NAMES, Controls, Job, Priority, Queue
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan, Read
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.state import keys
 from corvo.state.tables import Tables
 
@@ -207,24 +207,24 @@ def _count_of(ahead: JobsAhead) -> str:
 
 
 def _of_scheduled(tables: Tables, job: Job, view: WhyView) -> None:
-    bonds = job.bonds
-    if job.due_at == LATEST_NS and bonds is not None and bonds.waits_for:
-        _of_waiting(bonds, view)
+    extras = job.extras
+    if job.due_at == LATEST_NS and extras is not None and extras.waits_for:
+        _of_waiting(extras, view)
         return
     view.reason, view.until = "SCHEDULED", to_rfc3339(job.due_at)
     view.message = f"scheduled for {_when(job.due_at)}"
 
 
-def _of_waiting(bonds: Bonds, view: WhyView) -> None:
-    view.reason, view.waits_for_count = "WAITING_FOR_JOBS", len(bonds.waits_for)
-    view.waits_for = list(bonds.waits_for[:DEPENDENCIES_SHOWN])
-    others = len(bonds.waits_for) - 1
-    view.message = f"waiting for job {bonds.waits_for[0]} to complete"
+def _of_waiting(extras: JobExtras, view: WhyView) -> None:
+    view.reason, view.waits_for_count = "WAITING_FOR_JOBS", len(extras.waits_for)
+    view.waits_for = list(extras.waits_for[:DEPENDENCIES_SHOWN])
+    others = len(extras.waits_for) - 1
+    view.message = f"waiting for job {extras.waits_for[0]} to complete"
     if others:
-        view.message = f"waiting for job {bonds.waits_for[0]} and {others} other{'s' * (others > 1)} to complete"
-    if bonds.scheduled_at:
-        view.until = to_rfc3339(bonds.scheduled_at)
-        view.message += f", and not before {_when(bonds.scheduled_at)}"
+        view.message = f"waiting for job {extras.waits_for[0]} and {others} other{'s' * (others > 1)} to complete"
+    if extras.scheduled_at:
+        view.until = to_rfc3339(extras.scheduled_at)
+        view.message += f", and not before {_when(extras.scheduled_at)}"
 
 
 def _of_retrying(tables: Tables, job: Job, view: WhyView) -> None:
@@ -235,15 +235,15 @@ def _of_retrying(tables: Tables, job: Job, view: WhyView) -> None:
 
 def _of_held(tables: Tables, job: Job, view: WhyView) -> None:
     view.reason = "HELD"
-    view.hold_reason = job.bonds.hold_reason if job.bonds is not None else ""
+    view.hold_reason = job.extras.hold_reason if job.extras is not None else ""
     view.message = "held" + (f": {view.hold_reason}" if view.hold_reason else "") + "; approve or reject it"
 
 
 def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
-    bonds = job.bonds
+    extras = job.extras
     view.worker_id, view.hostname = job.worker_id, job.hostname
     view.attempt, view.max_retries = job.attempt, job.max_retries
-    claimed_at = bonds.claimed_at if bonds is not None else 0
+    claimed_at = extras.claimed_at if extras is not None else 0
     since = job.started_at or claimed_at  # a worker that claims first has not begun until it says so
     view.since, view.lease_expires_at = to_rfc3339_or_none(since), to_rfc3339(job.lease_expires_at)
     view.reason = "RUNNING"
@@ -251,9 +251,9 @@ def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
     view.message = (
         f"{doing}: worker {job.worker_id} has it since {_when(since)}, its lease ends at {_when(job.lease_expires_at)}"
     )
-    if bonds is not None and bonds.cancel_at:
-        view.reason, view.until = "CANCELLING", to_rfc3339(bonds.cancel_at)
-        view.message += f"; it was asked to stop, and is cancelled at {_when(bonds.cancel_at)} at the latest"
+    if extras is not None and extras.cancel_at:
+        view.reason, view.until = "CANCELLING", to_rfc3339(extras.cancel_at)
+        view.message += f"; it was asked to stop, and is cancelled at {_when(extras.cancel_at)} at the latest"
 
 
 def _of_completed(tables: Tables, job: Job, view: WhyView) -> None:
@@ -306,11 +306,11 @@ def _span(span_ns: int) -> str:
     return f"{seconds} s" if seconds < 120 else str(timedelta(seconds=seconds))
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, results[0])
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), Why(job_id))], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), Why(job_id))], conclude)
 
 
 ENDPOINTS = (

@@ -8,8 +8,8 @@ callbacks are made, each once, for their ids follow from the batch's. A finished
 import msgspec
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Happening
-from corvo.model.job_extras import OUTCOME_NAMES, Outcome, Step
+from corvo.model.events import EventKind
+from corvo.model.job_extras import OUTCOME_NAMES, ChainStep, Outcome
 from corvo.model.json_input import keys_of
 from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
 from corvo.model.sharding import shard_of_queue
@@ -25,18 +25,18 @@ _MS = 1_000_000
 class BatchSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What its maker says of a batch."""
 
-    on_complete: Step | None = None  # whatever became of the members
-    on_success: Step | None = None  # all are completed
-    on_failure: Step | None = None  # one at least is not
+    on_complete: ChainStep | None = None  # whatever became of the members
+    on_success: ChainStep | None = None  # all are completed
+    on_failure: ChainStep | None = None  # one at least is not
     description: str = ""
 
 
 class Batch(msgspec.Struct, array_like=True):
     id: str
     created_at: int
-    on_complete: Step | None = None
-    on_success: Step | None = None
-    on_failure: Step | None = None
+    on_complete: ChainStep | None = None
+    on_success: ChainStep | None = None
+    on_failure: ChainStep | None = None
     description: str = ""
     is_sealed: bool = False
     total: int = 0
@@ -97,10 +97,10 @@ def finish_if_over(tables: Tables, batch: Batch) -> None:
         shard = shard_of_queue(step.queue, tables.errands.shard_count)
         new = NewJob(callback_id(batch, name, shard), step.queue, _payload(batch, name, step))
         tables.errands.send(shard, MakeJob(new))
-    tables.journal.tell(Happening.BATCH_COMPLETED, "", "", msgspec.json.encode(summary(batch)))
+    tables.event_log.tell(EventKind.BATCH_COMPLETED, "", "", msgspec.json.encode(summary(batch)))
 
 
-def callbacks(batch: Batch) -> list[tuple[str, Step]]:
+def callbacks(batch: Batch) -> list[tuple[str, ChainStep]]:
     """Those that a finished batch has earned, by name."""
     earned = ("on_success", batch.on_success) if batch.is_success else ("on_failure", batch.on_failure)
     return [(name, step) for name, step in (("on_complete", batch.on_complete), earned) if step is not None]
@@ -115,7 +115,7 @@ def summary(batch: Batch) -> dict[str, object]:
     return {"batch_id": batch.id, "total": batch.total, **counts}
 
 
-def _payload(batch: Batch, callback: str, step: Step) -> bytes:
+def _payload(batch: Batch, callback: str, step: ChainStep) -> bytes:
     """The caller's own keys, and beside them what became of the batch."""
     return msgspec.json.encode({**keys_of(step.payload), "batch": {**summary(batch), "callback": callback}})
 

@@ -68,30 +68,30 @@ class Order(msgspec.Struct, array_like=True, frozen=True):
     only_states: tuple[State, ...] = ()
 
 
-class Failure(msgspec.Struct, array_like=True, frozen=True):
+class BulkFailure(msgspec.Struct, array_like=True, frozen=True):
     job_id: str
     code: str
     message: str
 
 
-class Tally(msgspec.Struct, array_like=True):
+class BulkCounts(msgspec.Struct, array_like=True):
     """What became of jobs. Of those that were refused, all are counted and the first are named."""
 
     affected: Count = 0
     errors: dict[str, Count] = msgspec.field(default_factory=dict)  # by code
-    samples: list[Failure] = msgspec.field(default_factory=list)
+    samples: list[BulkFailure] = msgspec.field(default_factory=list)
 
     @property
     def processed(self) -> int:
         return self.affected + sum(self.errors.values())
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "BulkCounts") -> None:
         self.affected += other.affected
         for code, count in other.errors.items():
             self.errors[code] = self.errors.get(code, 0) + count
         self.samples = (self.samples + other.samples)[:BULK_ERRORS_KEPT]
 
-    def refuse(self, failure: Failure) -> None:
+    def refuse(self, failure: BulkFailure) -> None:
         self.errors[failure.code] = self.errors.get(failure.code, 0) + 1
         if len(self.samples) < BULK_ERRORS_KEPT:
             self.samples.append(failure)
@@ -113,7 +113,7 @@ class Bulk(msgspec.Struct, array_like=True):
     slice: list[str] = []  # jobs that are being acted on, or were when the gateway died
     cursor: str = ""  # behind the slice
     is_last: bool = False  # nothing is behind it
-    tally: Tally = msgspec.field(default_factory=Tally)  # of all slices before
+    tally: BulkCounts = msgspec.field(default_factory=BulkCounts)  # of all slices before
     started_at: int = 0
     claimed_at: int = 0
     claimed_processed: int = 0  # when it was claimed last: what was done since tells the rate

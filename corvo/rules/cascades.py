@@ -15,7 +15,7 @@ from corvo.state.tables import Tables
 from corvo.state.transitions import EXPIRE_ALARM
 
 
-def draw(tables: Tables) -> None:
+def run_cascades(tables: Tables) -> None:
     """All consequences of the operation that was just applied, and theirs, on this shard; the rest is in the outbox."""
     ended, here = tables.ended, tables.errands.here
     while ended or here:
@@ -26,19 +26,19 @@ def draw(tables: Tables) -> None:
 
 
 def _end(tables: Tables, job: Job, outcome: Outcome) -> None:
-    bonds = job.bonds
-    assert bonds is not None
+    extras = job.extras
+    assert extras is not None
     if outcome is not Outcome.DELETED:
         locks.unlock(tables, job)
-        if bonds.expire_at:
-            tables.alarms.remove(bonds.expire_at, EXPIRE_ALARM + job.id)
-    if not bonds.is_told:
-        bonds.is_told = True
-        if bonds.batch_id:
-            shard = shard_of_batch(bonds.batch_id, tables.errands.shard_count)
-            tables.errands.send(shard, MemberEnded(bonds.batch_id, outcome))
-        if bonds.chain is not None:
-            advance(tables, job, bonds.chain, outcome)
-    if bonds.is_watched:
-        bonds.is_watched = False
+        if extras.expire_at:
+            tables.alarms.remove(extras.expire_at, EXPIRE_ALARM + job.id)
+    if not extras.is_told:
+        extras.is_told = True
+        if extras.batch_id:
+            shard = shard_of_batch(extras.batch_id, tables.errands.shard_count)
+            tables.errands.send(shard, MemberEnded(extras.batch_id, outcome))
+        if extras.chain is not None:
+            advance(tables, job, extras.chain, outcome)
+    if extras.is_watched:
+        extras.is_watched = False
         tell_watchers(tables, job.id, outcome)

@@ -11,7 +11,7 @@ a shard needs nobody else to go on.
 import msgspec
 
 from corvo.model.job import Job
-from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, OUTCOME_NAMES, Bonds, Chain, Outcome, Step
+from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, OUTCOME_NAMES, Chain, ChainStep, JobExtras, Outcome
 from corvo.model.json_input import keys_of
 from corvo.model.sharding import shard_of_queue
 from corvo.rules.errands.make_job import MakeJob
@@ -31,12 +31,12 @@ def advance(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> None:
         queue=step.queue,
         payload=_merged(context, step.payload),
         parent_id=job.id,
-        bonds=Bonds(chain=msgspec.structs.replace(chain, step=number, exits=False)),
+        extras=JobExtras(chain=msgspec.structs.replace(chain, step=number, exits=False)),
     )
     tables.errands.send(shard, MakeJob(new))
 
 
-def _next(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> tuple[int, Step | None, dict[str, object]]:
+def _next(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> tuple[int, ChainStep | None, dict[str, object]]:
     if outcome is not Outcome.COMPLETED:
         context: dict[str, object] = {"failed_job_id": job.id, "failed_step": chain.step}
         return FAILURE_STEP, chain.on_failure, context | {"error": _reason(tables, job, outcome)}

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import msgspec
 
 from corvo.model.job import Count, Job, Moment, Priority, SpanMs
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.model.sharding import shard_of_job
@@ -18,7 +18,7 @@ from corvo.model.timestamps import LATEST_NS
 from corvo.rules.errands.watch import Watch
 from corvo.state import locks
 from corvo.state.tables import Tables
-from corvo.state.transitions import bear
+from corvo.state.transitions import insert
 
 # To look up an enum's member is a call, and every job comes this way.
 _PENDING, _SCHEDULED = State.PENDING, State.SCHEDULED
@@ -37,7 +37,7 @@ class NewJob(msgspec.Struct, array_like=True, gc=False):
     tags: bytes = b""
     checkpoint: bytes = b""
     parent_id: str = ""
-    bonds: Bonds | None = None
+    extras: JobExtras | None = None
 
 
 class Existing(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -57,21 +57,21 @@ def make(tables: Tables, new: NewJob) -> State | Existing:
     has_moved = known is None and tables.has_forwarded and tables.forwarded_to(new.id) is not None
     if known is not None or has_moved:  # the same request once more: its job has lived on, the answer has not changed
         born_at = tables.now if known is None else known.created_at
-        waits = new.bonds is not None and bool(new.bonds.waits_for)
+        waits = new.extras is not None and bool(new.extras.waits_for)
         return State.SCHEDULED if waits or new.scheduled_at > born_at else State.PENDING
-    bonds = new.bonds
-    if bonds is not None:
-        holder = locks.holder(tables, new.queue, bonds)
+    extras = new.extras
+    if extras is not None:
+        holder = locks.holder(tables, new.queue, extras)
         if holder is not None:
             return Existing(holder)
     now = tables.now
     due_at = new.scheduled_at
-    if bonds is not None and bonds.waits_for:
-        bonds.scheduled_at = new.scheduled_at
+    if extras is not None and extras.waits_for:
+        extras.scheduled_at = new.scheduled_at
         due_at = LATEST_NS
     state = _SCHEDULED if due_at > now else _PENDING
-    if bonds is not None and bonds.expire_after_ms:
-        bonds.expire_at = now + bonds.expire_after_ms * 1_000_000
+    if extras is not None and extras.expire_after_ms:
+        extras.expire_at = now + extras.expire_after_ms * 1_000_000
     job = Job(
         id=new.id,
         queue=new.queue,
@@ -87,12 +87,12 @@ def make(tables: Tables, new: NewJob) -> State | Existing:
         tags=new.tags,
         checkpoint=new.checkpoint,
         parent_id=new.parent_id,
-        bonds=bonds,
+        extras=extras,
     )
-    bear(tables, job)
-    if bonds is not None:
-        if bonds.unique_key or bonds.idempotency_key:
+    insert(tables, job)
+    if extras is not None:
+        if extras.unique_key or extras.idempotency_key:
             locks.lock(tables, job)
-        for other in bonds.waits_for:
+        for other in extras.waits_for:
             tables.errands.send(shard_of_job(other, tables.errands.shard_count), Watch(other, job.id))
     return state

@@ -15,9 +15,9 @@ next slot in an entry of its own.
 import msgspec
 
 from corvo.model.cron import next_slot, slots_between
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Count, Moment
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.limits import SCHEDULE_AHEAD_NS_MAX, UPKEEP_JOBS_PER_ENTRY
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
@@ -100,7 +100,7 @@ def fire(tables: Tables, firing: Firing) -> int:
     for slot in slots:
         new = job_of(schedule, slot, tables.errands.shard_count)
         tables.errands.send(shard_of_queue(new.queue, tables.errands.shard_count), MakeJob(new))
-        tables.journal.tell(Happening.SCHEDULE_FIRED, new.id, new.queue, _told(schedule, slot))
+        tables.event_log.tell(EventKind.SCHEDULE_FIRED, new.id, new.queue, _told(schedule, slot))
     if slots:
         schedule.last_slot = slots[-1]
         schedule.last_fired_at = tables.now
@@ -137,7 +137,7 @@ def job_of(schedule: Schedule, slot: int, shard_count: int) -> NewJob:
 def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:
     """Without a slot: somebody wants it now."""
     terms = schedule.terms
-    bonds = Bonds(schedule_id=schedule.id, unique_key=terms.unique_key, unique_period_ms=terms.unique_period_ms)
+    extras = JobExtras(schedule_id=schedule.id, unique_key=terms.unique_key, unique_period_ms=terms.unique_period_ms)
     return NewJob(
         job_id,
         terms.queue,
@@ -145,7 +145,7 @@ def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:
         priority=terms.priority,
         max_retries=terms.max_retries,
         tags=_with_own_tags(schedule, slot),
-        bonds=bonds,
+        extras=extras,
     )
 
 

@@ -19,7 +19,7 @@ encode = msgspec.msgpack.Encoder().encode
 _decode_count = msgspec.msgpack.Decoder(int).decode
 
 
-class Window:
+class ThrottleWindow:
     __slots__ = ("claims", "count")
 
     def __init__(self) -> None:
@@ -30,16 +30,16 @@ class Window:
 class Throttles:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, ThrottleWindow] = {}
 
     def recall(self, kv: KV) -> None:
         for key, value in kv.scan(keys.CLAIMS, keys.prefix_end(keys.CLAIMS)):
             name, moment = keys.claims_parts(key)
-            self._note(self._windows.setdefault(name, Window()), moment, _decode_count(value))
+            self._note(self._windows.setdefault(name, ThrottleWindow()), moment, _decode_count(value))
 
     def claim(self, queue: str, controls: Controls, now: int, count: int) -> None:
         """So many jobs were given out at this moment."""
-        window = self._windows.setdefault(queue, Window())
+        window = self._windows.setdefault(queue, ThrottleWindow())
         self._forget(queue, window, now - controls.window_ms * 1_000_000)
         self._note(window, now, count)
         self._overlay.puts[keys.claims_at(queue, now)] = encode(window.claims[-1][1])
@@ -80,7 +80,7 @@ class Throttles:
             for moment, _ in window.claims:
                 self._overlay.puts[keys.claims_at(queue, moment)] = None
 
-    def _note(self, window: Window, moment: int, count: int) -> None:
+    def _note(self, window: ThrottleWindow, moment: int, count: int) -> None:
         if window.claims and window.claims[-1][0] == moment:
             _, before = window.claims.pop()
             window.claims.append((moment, before + count))
@@ -88,7 +88,7 @@ class Throttles:
             window.claims.append((moment, count))
         window.count += count
 
-    def _forget(self, queue: str, window: Window, upto: int) -> None:
+    def _forget(self, queue: str, window: ThrottleWindow, upto: int) -> None:
         while window.claims and window.claims[0][0] <= upto:
             moment, count = window.claims.popleft()
             window.count -= count

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from corvo.model.events import Event, Happening, Page
+from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.limits import EVENTS_KEPT
 from corvo.state import keys
 from corvo.state.kv import KV, Overlay
@@ -20,7 +20,7 @@ from corvo.state.kv import KV, Overlay
 NEWEST_EVENTS = 2_000  # kept decoded: listeners that are up to date cost no read and no decoding
 
 encode = msgspec.msgpack.Encoder().encode
-decode_page = msgspec.msgpack.Decoder(Page).decode
+decode_page = msgspec.msgpack.Decoder(EventPage).decode
 
 
 class Told(NamedTuple):
@@ -29,12 +29,12 @@ class Told(NamedTuple):
     event: Event
 
 
-class Journal:
+class EventLog:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
         self.events: list[Event] = []  # of the entry under way
         self._pages: deque[int] = deque()  # number of each page's first event
-        self._newest: deque[tuple[int, Page]] = deque()
+        self._newest: deque[tuple[int, EventPage]] = deque()
         self.last = 0  # number of the newest event
 
     def recall(self, kv: KV) -> None:
@@ -45,14 +45,14 @@ class Journal:
         if newest:
             self.last = self._pages[-1] + len(decode_page(newest).events) - 1
 
-    def tell(self, happening: Happening, job_id: str, queue: str, data: bytes = b"") -> None:
-        self.events.append(Event(happening, job_id, queue, data))
+    def tell(self, kind: EventKind, job_id: str, queue: str, data: bytes = b"") -> None:
+        self.events.append(Event(kind, job_id, queue, data))
 
     def seal(self, now: int) -> None:
         """Write the entry's page, and drop the oldest ones that are no longer needed."""
         if not self.events:
             return
-        page = Page(now, self.events)
+        page = EventPage(now, self.events)
         self.events = []
         first = self.last + 1
         self._overlay.puts[keys.event(first)] = encode(page)
@@ -80,7 +80,7 @@ class Journal:
             for number, event in enumerate(islice(page.events, skipped, None), first + skipped):
                 yield Told(number, page.at, event)
 
-    def _pages_from(self, seq: int) -> Iterator[tuple[int, Page]]:
+    def _pages_from(self, seq: int) -> Iterator[tuple[int, EventPage]]:
         """The page that holds this event, and all behind it."""
         newest = self._newest
         if newest and newest[0][0] <= seq:

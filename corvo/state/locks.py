@@ -8,7 +8,7 @@ import msgspec
 
 from corvo.model.errors import Refusal
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.job_extras import JobExtras, UniqueUntil
 from corvo.model.lifecycle import SETTLED
 from corvo.model.limits import UNIQUE_PERIOD_MS_DEFAULT
 from corvo.state import keys
@@ -26,14 +26,14 @@ encode = msgspec.msgpack.Encoder().encode
 _decode_lock = msgspec.msgpack.Decoder(Lock).decode
 
 
-def holder(tables: Tables, queue: str, bonds: Bonds) -> str | None:
+def holder(tables: Tables, queue: str, extras: JobExtras) -> str | None:
     """The job that stands where one with these bonds would."""
-    if bonds.idempotency_key:
-        raw = tables.overlay.get(keys.idempotent(queue, bonds.idempotency_key))
+    if extras.idempotency_key:
+        raw = tables.overlay.get(keys.idempotent(queue, extras.idempotency_key))
         if raw is not None:
             return raw.decode()
-    if bonds.unique_key:
-        lock = _find(tables, queue, bonds.unique_key)
+    if extras.unique_key:
+        lock = _find(tables, queue, extras.unique_key)
         if lock is not None:
             return lock.job_id
     return None
@@ -41,58 +41,58 @@ def holder(tables: Tables, queue: str, bonds: Bonds) -> str | None:
 
 def lock(tables: Tables, job: Job) -> None:
     """Take the keys that a new job asks for; the caller has seen that they are free."""
-    bonds = job.bonds
-    assert bonds is not None
-    if bonds.idempotency_key:
-        tables.put(keys.idempotent(job.queue, bonds.idempotency_key), job.id.encode())
-    if bonds.unique_key:
-        _lock_unique(tables, job, bonds)
+    extras = job.extras
+    assert extras is not None
+    if extras.idempotency_key:
+        tables.put(keys.idempotent(job.queue, extras.idempotency_key), job.id.encode())
+    if extras.unique_key:
+        _lock_unique(tables, job, extras)
 
 
 def lock_if_free(tables: Tables, job: Job) -> None:
     """A job has come from another queue: it takes its keys along, as far as nobody here holds them."""
-    bonds = job.bonds
-    if bonds is None:
+    extras = job.extras
+    if extras is None:
         return
-    if bonds.idempotency_key and tables.overlay.get(keys.idempotent(job.queue, bonds.idempotency_key)) is None:
-        tables.put(keys.idempotent(job.queue, bonds.idempotency_key), job.id.encode())
-    is_over = job.state in SETTLED or (bonds.unique_until is UniqueUntil.START and job.attempt > 0)
-    if bonds.unique_key and not is_over and _find(tables, job.queue, bonds.unique_key) is None:
-        _lock_unique(tables, job, bonds)
+    if extras.idempotency_key and tables.overlay.get(keys.idempotent(job.queue, extras.idempotency_key)) is None:
+        tables.put(keys.idempotent(job.queue, extras.idempotency_key), job.id.encode())
+    is_over = job.state in SETTLED or (extras.unique_until is UniqueUntil.START and job.attempt > 0)
+    if extras.unique_key and not is_over and _find(tables, job.queue, extras.unique_key) is None:
+        _lock_unique(tables, job, extras)
 
 
 def lock_again(tables: Tables, job: Job) -> None:
     """A job that had ended is to run again: refused while another one holds its key."""
-    bonds = job.bonds
-    if bonds is None or not bonds.unique_key:
+    extras = job.extras
+    if extras is None or not extras.unique_key:
         return
-    found = _find(tables, job.queue, bonds.unique_key)
+    found = _find(tables, job.queue, extras.unique_key)
     if found is not None and found.job_id != job.id:
-        raise Refusal("UNIQUE_CONFLICT", f"job {found.job_id} holds the unique key {bonds.unique_key!r} by now")
+        raise Refusal("UNIQUE_CONFLICT", f"job {found.job_id} holds the unique key {extras.unique_key!r} by now")
     if found is None:
-        _lock_unique(tables, job, bonds)
+        _lock_unique(tables, job, extras)
 
 
 def unlock(tables: Tables, job: Job, is_start: bool = False) -> None:
     """The job has ended, or has been claimed: its unique key is free if that is what it was kept for."""
-    bonds = job.bonds
-    if bonds is None or not bonds.unique_key or bonds.unique_until is UniqueUntil.PERIOD:
+    extras = job.extras
+    if extras is None or not extras.unique_key or extras.unique_until is UniqueUntil.PERIOD:
         return
-    if is_start and bonds.unique_until is not UniqueUntil.START:
+    if is_start and extras.unique_until is not UniqueUntil.START:
         return
-    found = _find(tables, job.queue, bonds.unique_key)
+    found = _find(tables, job.queue, extras.unique_key)
     if found is not None and found.job_id == job.id:
-        tables.put(keys.unique(job.queue, bonds.unique_key), None)
-        tables.alarms.remove(found.until, f"{UNLOCK_ALARM}{job.queue}\0{bonds.unique_key}")
+        tables.put(keys.unique(job.queue, extras.unique_key), None)
+        tables.alarms.remove(found.until, f"{UNLOCK_ALARM}{job.queue}\0{extras.unique_key}")
 
 
 def forget(tables: Tables, job: Job) -> None:
     """The job is removed, and its keys are free; but a unique key that was asked to keep its period keeps it."""
-    bonds = job.bonds
-    if bonds is None:
+    extras = job.extras
+    if extras is None:
         return
-    if bonds.idempotency_key:
-        key = keys.idempotent(job.queue, bonds.idempotency_key)
+    if extras.idempotency_key:
+        key = keys.idempotent(job.queue, extras.idempotency_key)
         if tables.overlay.get(key) == job.id.encode():
             tables.put(key, None)
     unlock(tables, job)
@@ -106,10 +106,10 @@ def ring(tables: Tables, subject: str) -> None:
         tables.put(keys.unique(queue, key), None)
 
 
-def _lock_unique(tables: Tables, job: Job, bonds: Bonds) -> None:
-    until = tables.now + (bonds.unique_period_ms or UNIQUE_PERIOD_MS_DEFAULT) * 1_000_000
-    tables.put(keys.unique(job.queue, bonds.unique_key), encode(Lock(job.id, until)))
-    tables.alarms.add(until, f"{UNLOCK_ALARM}{job.queue}\0{bonds.unique_key}")
+def _lock_unique(tables: Tables, job: Job, extras: JobExtras) -> None:
+    until = tables.now + (extras.unique_period_ms or UNIQUE_PERIOD_MS_DEFAULT) * 1_000_000
+    tables.put(keys.unique(job.queue, extras.unique_key), encode(Lock(job.id, until)))
+    tables.alarms.add(until, f"{UNLOCK_ALARM}{job.queue}\0{extras.unique_key}")
 
 
 def _find(tables: Tables, queue: str, key: str) -> Lock | None:

@@ -16,7 +16,7 @@ encode = msgspec.msgpack.Encoder().encode
 _decode_number = msgspec.msgpack.Decoder(int).decode
 
 
-class Errands:
+class Outbox:
     def __init__(self, overlay: Overlay, shard: int, shard_count: int) -> None:
         self.shard = shard
         self.shard_count = shard_count

@@ -21,7 +21,7 @@ AHEAD_JOBS = 128  # that are added to a window at once while nobody waits: it mu
 WINDOWS_KEPT = 1024  # half a million waiting jobs known by place at the most, about 80 MB
 
 
-class Window:
+class PendingWindow:
     __slots__ = ("complete", "items", "prefix")
 
     def __init__(self, queue: str, priority: Priority) -> None:
@@ -33,7 +33,7 @@ class Window:
 class PendingOrder:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
-        self._windows: OrderedDict[tuple[str, Priority], Window] = OrderedDict()
+        self._windows: OrderedDict[tuple[str, Priority], PendingWindow] = OrderedDict()
 
     def add(self, job: Job) -> None:
         """File at the back: the job's position is greater than every earlier one."""
@@ -72,18 +72,18 @@ class PendingOrder:
     def forget(self) -> None:
         self._windows.clear()
 
-    def _window(self, queue: Queue, priority: Priority) -> Window:
+    def _window(self, queue: Queue, priority: Priority) -> PendingWindow:
         key = (queue.name, priority)
         window = self._windows.get(key)
         if window is None:
-            window = self._windows[key] = Window(queue.name, priority)
+            window = self._windows[key] = PendingWindow(queue.name, priority)
             if len(self._windows) > WINDOWS_KEPT:
                 self._windows.popitem(last=False)
         else:
             self._windows.move_to_end(key)
         return window
 
-    def _refill(self, window: Window, cursor: int, most: int = WINDOW_JOBS) -> None:
+    def _refill(self, window: PendingWindow, cursor: int, most: int = WINDOW_JOBS) -> None:
         """Read on behind the last item, else behind the cursor, never from the start of the prefix: what was claimed
         left tombstones there."""
         prefix_size = len(window.prefix)

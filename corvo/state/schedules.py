@@ -26,7 +26,7 @@ class CatchUp(IntEnum):
 CATCH_UP_NAMES: tuple[str, ...] = tuple(policy.name.lower() for policy in CatchUp)
 
 
-class Terms(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class JobTemplate(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """When, and which job."""
 
     queue: str
@@ -45,7 +45,7 @@ class Terms(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Schedule(msgspec.Struct, array_like=True, gc=False):
     id: str
     name: str
-    terms: Terms
+    terms: JobTemplate
     created_at: int
     updated_at: int
     settled_to: int  # slots up to here have fired or were passed over; it never goes back

@@ -30,11 +30,11 @@ from corvo.model.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP
 from corvo.state import keys, minutes
 from corvo.state.claim_limits import Throttles, room
 from corvo.state.due import DueOrder
-from corvo.state.event_log import Journal
+from corvo.state.event_log import EventLog
 from corvo.state.kv import KV, Overlay
 from corvo.state.leases import Leases
 from corvo.state.minutes import MINUTE_NS, MINUTES_ALARM
-from corvo.state.outbox import Errands
+from corvo.state.outbox import Outbox
 from corvo.state.pending import PendingOrder
 from corvo.state.schedules import Schedules
 
@@ -77,8 +77,8 @@ class Tables:
         self.leases = Leases()
         self.due = DueOrder(self.overlay, keys.DUE)
         self.alarms = DueOrder(self.overlay, keys.ALARMS)
-        self.errands = Errands(self.overlay, shard, shard_count)
-        self.journal = Journal(self.overlay)
+        self.errands = Outbox(self.overlay, shard, shard_count)
+        self.event_log = EventLog(self.overlay)
         self.throttles = Throttles(self.overlay)
         self.schedules = Schedules()
         self.ended: deque[tuple[Job, Outcome]] = deque()  # with bonds, in the operation under way
@@ -110,7 +110,7 @@ class Tables:
             self.nodes[keys.node_name(key)] = value.decode()
         self.has_forwarded = any(kv.scan(keys.FORWARDED, keys.prefix_end(keys.FORWARDED)))
         self.errands.recall(kv)
-        self.journal.recall(kv)
+        self.event_log.recall(kv)
         self.throttles.recall(kv)
         self.schedules.recall(kv)
 
@@ -367,7 +367,7 @@ class Tables:
                 some = job_ids[first : first + UPKEEP_JOBS_PER_ENTRY]
                 self.alarms.add(at, f"{PURGE_ALARM}{self.applied.index:016x}{part}", encode(some))
         self._retired = {}
-        self.journal.seal(self.applied.now)
+        self.event_log.seal(self.applied.now)
         self.overlay.puts.update(records)
         writes = self.overlay.seal()
         if writes:
@@ -396,7 +396,7 @@ class Tables:
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self._jobs_bytes += len(job.payload) if job.bonds is None else _size(job)
+        self._jobs_bytes += len(job.payload) if job.extras is None else _size(job)
 
     def _shrink(self) -> None:
         """Drop the older half: insertion order is age, and what is hot comes back at its next use."""
@@ -406,4 +406,4 @@ class Tables:
 
 
 def _size(job: Job) -> int:
-    return len(job.payload) if job.bonds is None else len(job.payload) + bytes_of(job.bonds)
+    return len(job.payload) if job.extras is None else len(job.payload) + bytes_of(job.extras)

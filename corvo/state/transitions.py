@@ -7,9 +7,9 @@ it) is noted here and drawn by the engine (`corvo/rules/cascades.py`) when the o
 
 from collections.abc import Callable
 
-from corvo.model.events import TOLD_OF, Event, Happening
+from corvo.model.events import TOLD_OF, Event, EventKind
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds, Outcome
+from corvo.model.job_extras import JobExtras, Outcome
 from corvo.model.lifecycle import BIRTH_STATES, SETTLED, State, Verb, destination
 from corvo.rules.errands.forget import Forget
 from corvo.state import keys, locks
@@ -17,11 +17,11 @@ from corvo.state.tables import Tables
 
 EXPIRE_ALARM = "e"  # followed by the job's id
 _DEAD = State.DEAD  # to look up an enum's member is a call, and every job comes this way
-_ENQUEUED = Happening.ENQUEUED
+_ENQUEUED = EventKind.ENQUEUED
 OUTCOME_OF = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
-def bear(tables: Tables, job: Job) -> None:
+def insert(tables: Tables, job: Job) -> None:
     """A job comes into the world: filed, counted, announced."""
     assert job.state in BIRTH_STATES, job.state
     queue = tables.queue(job.queue)
@@ -29,23 +29,23 @@ def bear(tables: Tables, job: Job) -> None:
     queue.counts[job.state] += 1
     tables.add_job(job)
     _FILE[job.state](tables, job)
-    if job.bonds is not None:
-        _set_alarm(tables, job, job.bonds)
-    tables.journal.events.append(Event(_ENQUEUED, job.id, job.queue))
+    if job.extras is not None:
+        _set_alarm(tables, job, job.extras)
+    tables.event_log.events.append(Event(_ENQUEUED, job.id, job.queue))
 
 
-def settle_in(tables: Tables, job: Job) -> None:
+def reindex(tables: Tables, job: Job) -> None:
     """Count and file a job that is new here, in whatever state it comes."""
     tables.queue(job.queue).counts[job.state] += 1
     tables.add_job(job)
     _FILE[job.state](tables, job)
-    if job.bonds is not None:
-        _set_alarm(tables, job, job.bonds)
+    if job.extras is not None:
+        _set_alarm(tables, job, job.extras)
 
 
-def _set_alarm(tables: Tables, job: Job, bonds: Bonds) -> None:
-    if bonds.expire_at and job.state not in SETTLED:
-        tables.alarms.add(bonds.expire_at, EXPIRE_ALARM + job.id)
+def _set_alarm(tables: Tables, job: Job, extras: JobExtras) -> None:
+    if extras.expire_at and job.state not in SETTLED:
+        tables.alarms.add(extras.expire_at, EXPIRE_ALARM + job.id)
 
 
 def change(tables: Tables, job: Job, verb: Verb) -> None:
@@ -61,10 +61,10 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
     job.state = goal
     _FILE[goal](tables, job)
     tables.touch(job)
-    if job.bonds is not None and before is State.ACTIVE:
-        _set_alarm(tables, job, job.bonds)  # it may have rung while a worker had the job
-    for happening in TOLD_OF[verb]:
-        tables.journal.events.append(Event(happening, job.id, job.queue))
+    if job.extras is not None and before is State.ACTIVE:
+        _set_alarm(tables, job, job.extras)  # it may have rung while a worker had the job
+    for kind in TOLD_OF[verb]:
+        tables.event_log.events.append(Event(kind, job.id, job.queue))
     if goal in SETTLED:
         if goal is _DEAD:
             queue.died += 1
@@ -72,29 +72,29 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
             tables.retired.append(job.id)
         else:
             tables.retire(job)
-        if job.bonds is not None:
+        if job.extras is not None:
             tables.ended.append((job, OUTCOME_OF[goal]))
 
 
-def leave(tables: Tables, job: Job) -> None:
+def unindex(tables: Tables, job: Job) -> None:
     """Take a job out of counts and files: it goes to another queue, or away."""
     queue = tables.queue(job.queue)
     queue.counts[job.state] -= 1
     _UNFILE[job.state](tables, job)
     if job.state is State.ACTIVE and queue.controls is not None:
         tables.wake(job.queue)  # a place has become free
-    if job.bonds is not None and job.bonds.expire_at:
-        tables.alarms.remove(job.bonds.expire_at, EXPIRE_ALARM + job.id)
+    if job.extras is not None and job.extras.expire_at:
+        tables.alarms.remove(job.extras.expire_at, EXPIRE_ALARM + job.id)
 
 
 def remove(tables: Tables, job: Job, data: bytes = b"") -> None:
     """Delete a job, whatever its state. Those that wait for it learn that it is gone, if it had not ended before."""
-    leave(tables, job)
+    unindex(tables, job)
     locks.forget(tables, job)
     tables.drop_job(job)
-    tables.journal.tell(Happening.DELETED, job.id, job.queue, data)
-    if job.bonds is not None:
-        for shard in job.bonds.was_at:
+    tables.event_log.tell(EventKind.DELETED, job.id, job.queue, data)
+    if job.extras is not None:
+        for shard in job.extras.was_at:
             if shard != tables.errands.shard:
                 tables.errands.send(shard, Forget(job.id))
         if job.state not in SETTLED:

@@ -16,8 +16,8 @@ from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.queries.state_lists import StateListQuery, search_body
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
-from gateway.api.events import Listening
-from gateway.api.fetch import Fetching
+from gateway.api.events import EventListener
+from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.app import Journey
 from gateway.health import Health
@@ -28,15 +28,15 @@ from gateway.search.lag import catch_up
 from gateway.shards.client import Shards
 
 
-class Journeys:
+class ComposedEndpoints:
     def __init__(
         self,
         shards: Shards,
-        fetching: Fetching,
+        fetching: Fetcher,
         read_db: ReadDb,
         mint: Minter,
         health: Health,
-        listening: Listening,
+        listening: EventListener,
         rebuilding: Rebuilding,
     ) -> None:
         self._shards = shards

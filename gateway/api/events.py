@@ -48,13 +48,13 @@ RETRY_MS = 1_000  # what a client is told to wait before it comes back
 log = structlog.get_logger()
 
 
-class Listening:
+class EventListener:
     """All connections that listen: what they share."""
 
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self.shards = shards
         self.draining = draining
-        self.open: WeakSet[Connection] = WeakSet()
+        self.open: WeakSet[ClientConnection] = WeakSet()
 
     async def page(self, query: bytes) -> Answer:
         wanted = parse_query(EventsPageQuery, query)
@@ -71,7 +71,7 @@ class Listening:
         cursor = self._begin(request, wanted)
         if len(self.open) >= CONNECTIONS_MAX:
             raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections listen already", retry_after_ms=RETRY_MS)
-        connection = Connection(self, request, cursor, filters)
+        connection = ClientConnection(self, request, cursor, filters)
         self.open.add(connection)
         await connection.catch_up()  # so that a shard that cannot be asked is a refusal, not an empty stream
         return Answer(200, Streaming(b"text/event-stream", connection.run))
@@ -92,8 +92,8 @@ class Listening:
         return [START if wanted.begin == "start" else NOW] * count
 
 
-class Connection:
-    def __init__(self, listening: Listening, request: Request, cursor: list[int], filters: Filters) -> None:
+class ClientConnection:
+    def __init__(self, listening: EventListener, request: Request, cursor: list[int], filters: Filters) -> None:
         self._listening = listening
         self._request = request
         self._cursor = cursor

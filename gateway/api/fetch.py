@@ -27,7 +27,7 @@ from gateway.shards.client import Pending, Shards, unreachable
 GRACE_S = 0.05  # a reply within this needs no watch over the client's connection
 
 
-class Fetching:
+class Fetcher:
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self._shards = shards
         self._draining = draining

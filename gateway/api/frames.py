@@ -26,7 +26,7 @@ from corvo.model.sharding import find_shard_of_job, shard_of_queue
 from corvo.ops.jobs.ack import Ack, AckBatchItem, AckOutcome, ack_item, ack_outcome
 from corvo.ops.jobs.enqueue import Enqueue, EnqueueBody, Enqueued, enqueued, new_job, plan_jobs
 from corvo.ops.jobs.fail import Fail, FailBatchItem, FailOutcome, fail_item, fail_outcome
-from corvo.ops.jobs.fetch import Fetch, FetchedJob, Wishes, weights_of
+from corvo.ops.jobs.fetch import Fetch, FetchedJob, FetchOptions, weights_of
 from corvo.ops.jobs.heartbeat import (
     Heartbeat,
     HeartbeatJob,
@@ -36,11 +36,11 @@ from corvo.ops.jobs.heartbeat import (
     unknown_pulse,
 )
 from corvo.ops.jobs.lease import stranger
-from corvo.ops.operation import Answer, Asking, Body, Operation, Plan, gather, spread
+from corvo.ops.operation import Answer, Body, Operation, Plan, PlanContext, gather, spread
 from corvo.rules.job_creation import NewJob
 
 
-class FrameFetch(Wishes):
+class FrameFetch(FetchOptions):
     queues: Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_PER_FETCH_MAX)]
     worker_id: WorkerId
     hostname: ShortText = ""
@@ -91,18 +91,18 @@ class FrameRefused(msgspec.Struct, omit_defaults=True):
 class FramePlan:
     """The operations of one frame, and how their results become its answer."""
 
-    def __init__(self, asking: Asking, frame: Frame) -> None:
+    def __init__(self, context: PlanContext, frame: Frame) -> None:
         self._frame = frame
         self.calls: list[tuple[int, Operation]] = []
         self.apart: list[Plan] = []  # for new jobs that take more than one question
         self._apart: list[list[int]] = []  # the numbers of these jobs
         self._enqueued: list[NewJob | Refusal] = []
         self._groups: list[dict[int, list[int]]] = []
-        ask_id = asking.mint.claim_id()
-        count = asking.shard_count
+        ask_id = context.mint.claim_id()
+        count = context.shard_count
         if frame.enqueue is not UNSET:
-            self._enqueued = [_new_job(asking, body, f"enqueue[{n}].") for n, body in enumerate(frame.enqueue)]
-            special = self._set_apart(asking, frame.enqueue)
+            self._enqueued = [_new_job(context, body, f"enqueue[{n}].") for n, body in enumerate(frame.enqueue)]
+            special = self._set_apart(context, frame.enqueue)
             self._add(
                 self._enqueued,
                 lambda new: None if isinstance(new, Refusal) or new.id in special else shard_of_queue(new.queue, count),
@@ -123,7 +123,7 @@ class FramePlan:
         self._groups.append(groups)
         self.calls += [(shard, operation([items[n] for n in numbers])) for shard, numbers in groups.items()]
 
-    def _set_apart(self, asking: Asking, bodies: list[EnqueueBody]) -> set[str]:
+    def _set_apart(self, context: PlanContext, bodies: list[EnqueueBody]) -> set[str]:
         """Plan for jobs of a batch, a plan for each batch, and for jobs that wait for others, a plan for each job. The
         ids of all of them."""
         groups: dict[str | int, list[int]] = {}
@@ -135,7 +135,7 @@ class FramePlan:
             new = [one for number in numbers if isinstance(one := self._enqueued[number], NewJob)]
             places = [f"enqueue[{number}]." for number in numbers]
             try:
-                plan = plan_jobs(asking, new, places, bodies[numbers[0]].batch_id, lambda made: Answer(200, made))
+                plan = plan_jobs(context, new, places, bodies[numbers[0]].batch_id, lambda made: Answer(200, made))
             except Refusal as refusal:
                 for number in numbers:
                     self._enqueued[number] = refusal
@@ -145,7 +145,7 @@ class FramePlan:
             self._apart.append(numbers)
         return ids
 
-    def fetch(self, asking: Asking) -> Fetch | None:
+    def fetch(self, context: PlanContext) -> Fetch | None:
         asked = self._frame.fetch
         if asked is UNSET:
             return None
@@ -154,7 +154,7 @@ class FramePlan:
             queues=queues,
             worker_id=asked.worker_id,
             hostname=asked.hostname,
-            claim_id=asking.mint.claim_id(),
+            claim_id=context.mint.claim_id(),
             count=asked.count,
             lease_ms=round(asked.lease_duration * 1000),
             wait_ms=min(asked.wait_ms, POLL_MS_MAX),
@@ -202,9 +202,9 @@ class FramePlan:
         return gather(unasked, groups, parts)
 
 
-def _new_job(asking: Asking, body: EnqueueBody, at: str) -> NewJob | Refusal:
+def _new_job(context: PlanContext, body: EnqueueBody, at: str) -> NewJob | Refusal:
     try:
-        return new_job(asking, body, shard_of_queue(body.queue, asking.shard_count), at)
+        return new_job(context, body, shard_of_queue(body.queue, context.shard_count), at)
     except Refusal as refusal:
         return refusal
 

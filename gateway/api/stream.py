@@ -17,8 +17,8 @@ from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Fetch, fetched_job
-from corvo.ops.operation import Asking
-from gateway.api.fetch import Fetching
+from corvo.ops.operation import PlanContext
+from gateway.api.fetch import Fetcher
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http.messages import FRAME_LANE, Receive, Scope, Send, to_json
 from gateway.http.websocket import FrameLane
@@ -66,10 +66,10 @@ CODECS = {
 class Streams:
     """All open streams: what they share, and how they end."""
 
-    def __init__(self, shards: Shards, fetching: Fetching, asking: Asking) -> None:
+    def __init__(self, shards: Shards, fetching: Fetcher, context: PlanContext) -> None:
         self.shards = shards
         self.fetching = fetching
-        self.asking = asking
+        self.context = context
         self.frames = 0
         self.is_draining = False
         self._open: set[Stream] = set()
@@ -188,8 +188,8 @@ class Stream:
 
     async def _ask(self, frame: Frame) -> FrameAnswer:
         streams = self._streams
-        plan = FramePlan(streams.asking, frame)
-        fetch = plan.fetch(streams.asking)
+        plan = FramePlan(streams.context, frame)
+        fetch = plan.fetch(streams.context)
         futures = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
         if not plan.apart:
             return await self._gather(plan, fetch, futures, None)

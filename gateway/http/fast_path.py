@@ -79,7 +79,7 @@ def recognise(data: bytes) -> Head | None:
     return Head(match[1].decode(), headers, content_type, length, match.end())
 
 
-class Parcel(Request):
+class FastRequest(Request):
     """A request of the lane. Its head has been checked by being recognised."""
 
     __slots__ = ("_reader", "ahead", "is_read", "left")
@@ -136,7 +136,7 @@ class Parcel(Request):
         raise AssertionError("the lane reads by itself")
 
 
-class Pen:
+class FastWriter:
     """An answer's two ASGI messages, as one write."""
 
     __slots__ = ("_head", "_server_headers", "_write")

@@ -12,7 +12,7 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.typing import LifespanState
 
-from gateway.http.fast_path import READ_BYTES, Parcel, Pen, ServerHeaders, recognise
+from gateway.http.fast_path import READ_BYTES, FastRequest, FastWriter, ServerHeaders, recognise
 from gateway.http.http2 import Http2
 from gateway.http.messages import FRAME_LANE, Response
 from gateway.http.websocket import UNSENT_BYTES_MAX, FrameLane
@@ -21,7 +21,7 @@ CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds
 FAREWELL_S = 1.0  # for a client of TLS to answer our last word; many never do
 
 
-class Connection(TCPServer):
+class HypercornConnection(TCPServer):
     """Between two requests, data goes to the lane; what the lane does not know, and all that belongs to it, to the
     server. An application without a lane (`attend`) is served by Hypercorn alone.
 
@@ -69,18 +69,18 @@ class Connection(TCPServer):
     async def _serve_in_lane(self, attend: Any, data: bytes) -> bytes | None:
         """What is left for the server; None when the connection is to be closed."""
         while data and (head := recognise(data)) is not None:
-            parcel = Parcel(head, data, self.reader)
-            pen = Pen(self.writer.write, self._server_headers.text())
+            request = FastRequest(head, data, self.reader)
+            writer = FastWriter(self.writer.write, self._server_headers.text())
             self._is_busy = True
             may_go_on = False
             try:
-                await attend(parcel, Response(parcel, pen.send))
-                may_go_on = parcel.is_read and not parcel.must_close and not self.context.terminated.is_set()
+                await attend(request, Response(request, writer.send))
+                may_go_on = request.is_read and not request.must_close and not self.context.terminated.is_set()
             finally:
                 self._is_busy = False
                 self._active_at = self.loop.time()
-                if parcel.ahead is not None and not may_go_on:
-                    parcel.ahead.cancel()
+                if request.ahead is not None and not may_go_on:
+                    request.ahead.cancel()
             if not may_go_on:
                 return None
             if self.writer.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
@@ -88,9 +88,9 @@ class Connection(TCPServer):
                     await self.writer.drain()
                 except ConnectionError:
                     return None
-            data = parcel.left
-            if parcel.ahead is not None:
-                data += await self._next_behind(parcel.ahead)
+            data = request.left
+            if request.ahead is not None:
+                data += await self._next_behind(request.ahead)
         return data
 
     async def _next_behind(self, reading: "asyncio.Task[bytes]") -> bytes:
@@ -169,5 +169,5 @@ class Connection(TCPServer):
 
 def install() -> None:
     """There is no setting for it."""
-    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined]
+    hypercorn.asyncio.run.TCPServer = HypercornConnection  # type: ignore[attr-defined]
     hypercorn.protocol.H2Protocol = Http2  # type: ignore[attr-defined,assignment]

@@ -16,7 +16,7 @@ from corvo.runtime.clustering import is_clustered
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
-from gateway.mirror.follow import Follower
+from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.home import Home
 from gateway.mirror.trust import READ_DB, ReadFile, read_boot_id
 
@@ -42,7 +42,7 @@ def main() -> None:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
         addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
-        Follower(Path.cwd(), addresses, _home(settings)).run(stopping.is_set, stopping.fileno())
+        MirrorFollower(Path.cwd(), addresses, _home(settings)).run(stopping.is_set, stopping.fileno())
 
 
 def _home(settings: Settings) -> Home[Any]:

@@ -8,7 +8,7 @@ import msgspec
 
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, Job, JobError, Queue, Worker
-from corvo.model.job_extras import Bonds, Outcome, Step
+from corvo.model.job_extras import ChainStep, JobExtras, Outcome
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
@@ -181,13 +181,13 @@ def job_row(shard: int, job: Job) -> Row:
     )
 
 
-def bond_values(bonds: Bonds) -> Row:
+def bond_values(extras: JobExtras) -> Row:
     """BOND_COLUMNS."""
-    chain = bonds.chain
+    chain = extras.chain
     return (
-        bonds.unique_key or None,
-        bonds.idempotency_key or None,
-        bonds.batch_id or None,
+        extras.unique_key or None,
+        extras.idempotency_key or None,
+        extras.batch_id or None,
         None if chain is None else chain.id,
         None if chain is None else chain.step,
         None
@@ -199,13 +199,13 @@ def bond_values(bonds: Bonds) -> Row:
                 "on_exit": _step(chain.on_exit),
             }
         ).decode(),
-        to_rfc3339_or_none(bonds.expire_at),
-        bonds.hold_reason or None,
-        to_rfc3339_or_none(bonds.claimed_at),
+        to_rfc3339_or_none(extras.expire_at),
+        extras.hold_reason or None,
+        to_rfc3339_or_none(extras.claimed_at),
     )
 
 
-def _step(step: Step | None) -> dict[str, object] | None:
+def _step(step: ChainStep | None) -> dict[str, object] | None:
     return None if step is None else {"queue": step.queue, "payload": msgspec.Raw(step.payload or b"{}")}
 
 

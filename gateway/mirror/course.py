@@ -17,10 +17,10 @@ import structlog
 
 from corvo.model.errors import Corrupt
 from corvo.ops.operation import Query
-from corvo.queries.feed import Batch, Piece, Pull, Scan
+from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from gateway.mirror.link import ShardLink
 from gateway.mirror.rows import presence_rows, to_rows, to_stretch
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 
 ROWS_PER_TRANSACTION = 5_000
 # A shard cuts a batch at `records_max` or when it is too big for a message. One shorter than both was everything.
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Pace(msgspec.Struct, frozen=True):
+class FollowPace(msgspec.Struct, frozen=True):
     """Spans that tests shorten."""
 
     wait_ms: int = 20_000  # how long a question stays parked at a shard with no news
@@ -91,7 +91,7 @@ class Course(msgspec.Struct):
     def is_done(self) -> bool:
         return self.is_following and self.sweep is None
 
-    def question(self, pace: Pace) -> tuple[Query, int]:
+    def question(self, pace: FollowPace) -> tuple[Query, int]:
         """What to ask now, and how long the answer may take."""
         if self.sweep is not None and (not self.sweep.is_copy or self.sweep.is_next):
             return Scan(self.sweep.start, self.records_max), pace.answer_ms
@@ -99,7 +99,7 @@ class Course(msgspec.Struct):
         wait_ms = pace.wait_ms if self.is_done else 0
         return Pull(self.after, wait_ms, self.records_max), wait_ms + pace.answer_ms
 
-    def take_batch(self, batch: Batch) -> Turn | None:
+    def take_batch(self, batch: FeedBatch) -> ShardWrite | None:
         """None: the shard has forgotten what came after our cursor."""
         if batch.is_gap or batch.upto < self.after:  # a shard behind our cursor was restored from elsewhere
             log.warning("gap: the shard is scanned whole", shard=self.shard, after=self.after, upto=batch.upto)
@@ -117,14 +117,14 @@ class Course(msgspec.Struct):
             self.sweep.is_next = True
         rows = to_rows(self.shard, batch.records)
         self.rows_total += rows.count
-        return Turn(
+        return ShardWrite(
             shard=self.shard,
             rows=rows,
             cursor=self.cursor(is_now=True),
             presence=None if is_present_as_before else presence_rows(self.shard, batch.presence or []),
         )
 
-    def take_piece(self, piece: Piece) -> Turn | None:
+    def take_piece(self, piece: ScanPiece) -> ShardWrite | None:
         """None: it is older than what we have, and was not taken."""
         sweep = self.sweep
         assert sweep is not None, "a piece that nobody asked for"
@@ -139,7 +139,7 @@ class Course(msgspec.Struct):
         rows = to_rows(self.shard, piece.records)
         self.rows_total += rows.count
         stretch = to_stretch(sweep.start, piece.next_key)
-        turn = Turn(shard=self.shard, rows=rows, stretch=stretch, is_copy=sweep.is_copy)
+        turn = ShardWrite(shard=self.shard, rows=rows, stretch=stretch, is_copy=sweep.is_copy)
         sweep.start, sweep.stale_pieces, sweep.is_next = piece.next_key, 0, False
         if not piece.next_key:
             self.sweep = None

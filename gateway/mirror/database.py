@@ -17,7 +17,7 @@ from pathlib import Path
 from corvo.model.timestamps import to_rfc3339
 from gateway.mirror import statements
 from gateway.mirror.indexing import Indexing
-from gateway.mirror.turns import Cursor, Meta, Turn, cursor_row, meta_row, parts, to_meta
+from gateway.mirror.turns import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 
 WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it
@@ -89,13 +89,13 @@ class MirrorDb:
         """(shard, applied index, caught up at, rows in total)."""
         return self._connection.execute(statements.READ_CURSORS).fetchall()
 
-    def write(self, turns: Sequence[Turn]) -> None:
+    def write(self, turns: Sequence[ShardWrite]) -> None:
         """Everything that the turns hold, or nothing of it."""
         with self._transaction():
             for turn in turns:
                 self._write_turn(turn)
 
-    def _write_turn(self, turn: Turn) -> None:
+    def _write_turn(self, turn: ShardWrite) -> None:
         many = self._connection.executemany
         for statement, rows, bounds in parts(turn):
             if bounds is not None:

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from gateway.mirror.home import Database, Home
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 
 AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # a database out of reach is tried again after so long, then twice as long, …
 
@@ -54,7 +54,7 @@ class Databases:
             self.published = None
         self.home.remove_published()
 
-    def write(self, turns: Sequence[Turn]) -> None:
+    def write(self, turns: Sequence[ShardWrite]) -> None:
         if self.building is not None:
             self._rows += sum(turn.rows.count for turn in turns)
             try:

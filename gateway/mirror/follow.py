@@ -31,13 +31,13 @@ import zmq
 
 from corvo.model.errors import Refusal
 from corvo.model.timestamps import parse_rfc3339
-from corvo.queries.feed import Batch, Piece
+from corvo.queries.feed import FeedBatch, ScanPiece
 from gateway.mirror.contention import Contention
-from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, Pace
+from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, FollowPace
 from gateway.mirror.databases import Databases
-from gateway.mirror.home import Home, Untrusted
+from gateway.mirror.home import Home, UntrustedDatabase
 from gateway.mirror.link import ShardLink
-from gateway.mirror.turns import Turn
+from gateway.mirror.turns import ShardWrite
 from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200
@@ -51,8 +51,8 @@ NEVER = float("inf")
 log = structlog.get_logger()
 
 
-class Follower:
-    def __init__(self, data_dir: Path, addresses: list[str], home: Home[Any], pace: Pace = Pace()) -> None:
+class MirrorFollower:
+    def __init__(self, data_dir: Path, addresses: list[str], home: Home[Any], pace: FollowPace = FollowPace()) -> None:
         self._data_dir = data_dir
         self._home = home
         self._pace = pace
@@ -103,7 +103,7 @@ class Follower:
             course.begin_anew()
         try:
             self._databases.open()
-        except Untrusted as reason:
+        except UntrustedDatabase as reason:
             self._rebuild(str(reason))
             return
         assert self._databases.published is not None
@@ -151,7 +151,7 @@ class Follower:
 
     def _turn(self) -> None:
         now = time.monotonic()
-        turns: list[Turn] = []
+        turns: list[ShardWrite] = []
         for course in self._courses:
             was_asking = course.link.is_asking
             if course.link.notice():
@@ -161,9 +161,9 @@ class Follower:
                 self._databases.fall_behind(course.shard)
             answer = course.link.receive()
             turn = None
-            if isinstance(answer, Batch):
+            if isinstance(answer, FeedBatch):
                 turn = self._take_batch(course, answer, now)
-            elif isinstance(answer, Piece):
+            elif isinstance(answer, ScanPiece):
                 turn = course.take_piece(answer)
                 course.ask_at = 0.0 if turn is not None else now + STALE_PIECE_MS / 1000
             elif isinstance(answer, Refusal):
@@ -176,7 +176,7 @@ class Follower:
         if now >= self._vouch_at:
             self._vouch()
 
-    def _take_batch(self, course: Course, batch: Batch, now: float) -> Turn | None:
+    def _take_batch(self, course: Course, batch: FeedBatch, now: float) -> ShardWrite | None:
         turn = course.take_batch(batch)
         if turn is None:
             course.ask_at = now + RETRY_MS / 1000
@@ -185,7 +185,7 @@ class Follower:
             course.ask_at = self._next_breath(now)
         return turn
 
-    def _write(self, turns: list[Turn]) -> None:
+    def _write(self, turns: list[ShardWrite]) -> None:
         """Whole turns, as many in one transaction as stay within its bound."""
         began = time.monotonic()
         first = count = 0

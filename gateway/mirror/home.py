@@ -7,13 +7,13 @@ method may raise one of the home's `faults`; `remedy` says what to do then.
 from collections.abc import Sequence
 from typing import Generic, Literal, Protocol, TypeVar
 
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 
 # end: let the process end and be started again. reopen: try again in a while. rebuild: what is published is no good.
 Remedy = Literal["end", "reopen", "rebuild"]
 
 
-class Untrusted(Exception):
+class UntrustedDatabase(Exception):
     """What is there cannot be believed; the reason is a few words for the log."""
 
 
@@ -26,7 +26,7 @@ class Database(Protocol):
     def cursors(self) -> list[tuple[int, int, str | None, int]]:
         """(shard, applied index, caught up at, rows in total)."""
 
-    def write(self, turns: Sequence[Turn]) -> None:
+    def write(self, turns: Sequence[ShardWrite]) -> None:
         """Everything that the turns hold, or nothing of it."""
 
     def put_cursors(self, cursors: Sequence[Cursor]) -> None: ...

@@ -16,7 +16,7 @@ from zmq.utils.monitor import recv_monitor_message
 from corvo.model.errors import Refusal
 from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.ops.operation import Query
-from corvo.queries.feed import Batch, Piece
+from corvo.queries.feed import FeedBatch, ScanPiece
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 
 _HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 1000, 3000
@@ -71,9 +71,9 @@ class ShardLink:
         """Do not wait for the answer: something else is to be asked."""
         self._deadline_at = 0.0
 
-    def receive(self) -> Batch | Piece | Refusal | None:
+    def receive(self) -> FeedBatch | ScanPiece | Refusal | None:
         """The answer to the question, if it is among what has arrived."""
-        answer: Batch | Piece | Refusal | None = None
+        answer: FeedBatch | ScanPiece | Refusal | None = None
         while True:
             try:
                 message = self.socket.recv(zmq.NOBLOCK)

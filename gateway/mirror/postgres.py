@@ -25,8 +25,8 @@ from corvo.model.timestamps import to_rfc3339
 from corvo.runtime.read_db import PostgresAddress
 from gateway.mirror import postgres_statements as statements
 from gateway.mirror.columns import Row
-from gateway.mirror.home import Remedy, Untrusted
-from gateway.mirror.turns import Cursor, Meta, Turn, cursor_row, meta_row, parts, to_meta
+from gateway.mirror.home import Remedy, UntrustedDatabase
+from gateway.mirror.turns import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 
@@ -88,12 +88,12 @@ class PostgresDb:
     def cursors(self) -> list[tuple[int, int, str | None, int]]:
         return self._connection.execute(statements.READ_CURSORS).fetchall()
 
-    def write(self, turns: Sequence[Turn]) -> None:
+    def write(self, turns: Sequence[ShardWrite]) -> None:
         with self._transaction():
             for turn in turns:
                 self._write_turn(turn)
 
-    def _write_turn(self, turn: Turn) -> None:
+    def _write_turn(self, turn: ShardWrite) -> None:
         for table, rows, bounds in parts(turn):
             of_table = _of_table(table)
             if bounds is not None:
@@ -156,23 +156,23 @@ class PostgresHome:
     def open_trusted(self) -> PostgresDb:
         self._hold()
         if not self._is_there(self._schema):
-            raise Untrusted("there is no schema")
+            raise UntrustedDatabase("there is no schema")
         self._drop_former()
         database = PostgresDb(self._address, self._schema)
         try:
             meta = database.meta()
             if meta.schema_version != schema_version(POSTGRES):
-                raise Untrusted(f"its schema is {meta.schema_version}, ours is {schema_version(POSTGRES)}")
+                raise UntrustedDatabase(f"its schema is {meta.schema_version}, ours is {schema_version(POSTGRES)}")
             if meta.shards != self._shards:
-                raise Untrusted(f"it was made for {meta.shards} shards, the node has {self._shards}")
+                raise UntrustedDatabase(f"it was made for {meta.shards} shards, the node has {self._shards}")
             if meta.origin != self._cluster_id:
-                raise Untrusted("it shows the state of another cluster")
+                raise UntrustedDatabase("it shows the state of another cluster")
             database.put_meta(msgspec.structs.replace(meta, is_clean=False))
             database.forget_the_moment()
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.DataError) as error:
             database.close()
-            raise Untrusted(f"it cannot be read: {error}") from None
-        except (psycopg.Error, Untrusted):
+            raise UntrustedDatabase(f"it cannot be read: {error}") from None
+        except (psycopg.Error, UntrustedDatabase):
             database.close()
             raise
         return database

@@ -60,7 +60,7 @@ class Rows(msgspec.Struct):
         return sum(len(table.put) + len(table.gone) for table in self.tables)
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class KeyRange(msgspec.Struct, frozen=True):
     """Per table the bounds of what a piece covered, lower included, upper not; None: nothing of that table."""
 
     jobs: Row | None = None
@@ -72,7 +72,7 @@ class Stretch(msgspec.Struct, frozen=True):
     schedules: Row | None = None
 
 
-NO_STRETCH = Stretch()
+NO_STRETCH = KeyRange()
 
 
 def to_rows(shard: int, records: Iterable[Record]) -> Rows:
@@ -85,10 +85,10 @@ def to_rows(shard: int, records: Iterable[Record]) -> Rows:
                 gone_job((key[len(keys.JOBS) :].decode(), shard))
             else:
                 job = decode_job(value)
-                if job.bonds is None:
+                if job.extras is None:
                     put_job(job_row(shard, job))
                 else:
-                    put_bonded(job_row(shard, job) + bond_values(job.bonds))
+                    put_bonded(job_row(shard, job) + bond_values(job.extras))
             continue
         family = _FAMILIES.get(key[: key.find(b"|") + 1])
         if family is not None:
@@ -104,13 +104,13 @@ def presence_rows(shard: int, workers: Sequence[Worker]) -> list[Row]:
     return [worker_row(shard, worker) for worker in {worker.id: worker for worker in workers}.values()]
 
 
-def to_stretch(start: bytes, next_key: bytes) -> Stretch:
+def to_stretch(start: bytes, next_key: bytes) -> KeyRange:
     """What the scan from `start` to `next_key` covered. An empty `next_key` means: up to the end."""
 
     def texts(prefix: bytes) -> Row | None:
         return _text_bounds(_inside(prefix, start, next_key))
 
-    return Stretch(
+    return KeyRange(
         jobs=texts(keys.JOBS),
         job_errors=_numbered_bounds(_inside(keys.JOB_ERRORS, start, next_key)),
         queues=texts(keys.QUEUES),

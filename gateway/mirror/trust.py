@@ -27,7 +27,7 @@ import msgspec
 
 from corvo.model.timestamps import to_rfc3339
 from gateway.mirror.database import MirrorDb
-from gateway.mirror.home import Remedy, Untrusted
+from gateway.mirror.home import Remedy, UntrustedDatabase
 from gateway.readdb.ddl import schema_version
 
 READ_DB = "read.db"
@@ -64,33 +64,33 @@ class ReadFile:
         """The database, marked as open on disk before anything else is written to it."""
         path = self.path
         if not path.exists():
-            raise Untrusted("there is no file")
+            raise UntrustedDatabase("there is no file")
         self._remove_leftovers()
         database = None
         try:
             database = MirrorDb(path.resolve())
             meta = database.meta()
             if meta.schema_version != schema_version():
-                raise Untrusted(f"its schema is {meta.schema_version}, ours is {schema_version()}")
+                raise UntrustedDatabase(f"its schema is {meta.schema_version}, ours is {schema_version()}")
             if meta.shards != self._shards:
-                raise Untrusted(f"it was made for {meta.shards} shards, the node has {self._shards}")
+                raise UntrustedDatabase(f"it was made for {meta.shards} shards, the node has {self._shards}")
             if not meta.is_clean and (not self._boot_id or meta.origin != self._boot_id):
-                raise Untrusted("the machine stopped while it was open")
+                raise UntrustedDatabase("the machine stopped while it was open")
             if path.stat().st_size <= CHECKED_BYTES_MAX and not database.is_sound():
-                raise Untrusted("its pages are damaged")
+                raise UntrustedDatabase("its pages are damaged")
             # The mark must be in the file itself and on disk: left in the log it could be overwritten there later,
             # unsynced, and a power cut would bring the old "closed cleanly" back.
             database.sync(True)
             database.put_meta(msgspec.structs.replace(meta, origin=self._boot_id, is_clean=False))
             if not database.checkpoint():
-                raise Untrusted("readers would not let go of its log")
+                raise UntrustedDatabase("readers would not let go of its log")
             database.sync(False)
             database.forget_the_moment()
         except sqlite3.Error as error:
             if database is not None:
                 database.close()
-            raise Untrusted(f"it cannot be read: {error}") from None
-        except Untrusted:
+            raise UntrustedDatabase(f"it cannot be read: {error}") from None
+        except UntrustedDatabase:
             if database is not None:
                 database.close()
             raise

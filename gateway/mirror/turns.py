@@ -7,7 +7,7 @@ import msgspec
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from gateway.mirror import statements
 from gateway.mirror.columns import Row
-from gateway.mirror.rows import NO_STRETCH, Rows, Stretch, TableRows
+from gateway.mirror.rows import NO_STRETCH, KeyRange, Rows, TableRows
 from gateway.mirror.statements import TableStatements
 
 
@@ -34,18 +34,18 @@ class Cursor(msgspec.Struct):
     rows_total: int
 
 
-class Turn(msgspec.Struct):
+class ShardWrite(msgspec.Struct):
     """What one shard contributes to a transaction."""
 
     shard: int
     rows: Rows
     cursor: Cursor | None = None  # None inside a scan: the cursor moves when the scan is whole
-    stretch: Stretch | None = None  # cleared before the rows are put
+    stretch: KeyRange | None = None  # cleared before the rows are put
     presence: list[Row] | None = None  # None: unchanged
     is_copy: bool = False  # for a database that is being built beside the published one, which has it all
 
 
-def parts(turn: Turn) -> Iterator[tuple[TableStatements, TableRows, Row | None]]:
+def parts(turn: ShardWrite) -> Iterator[tuple[TableStatements, TableRows, Row | None]]:
     """Per table its statements, its rows, and the bounds of what is cleared before they are put."""
     stretch = turn.stretch or NO_STRETCH
     yield statements.JOBS, turn.rows.jobs, stretch.jobs

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from corvo.model.job_extras import Step
+from corvo.model.job_extras import ChainStep
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.batches import batch_view
 from corvo.queries.batches_list import BatchesAnswer, BatchesQuery
 from corvo.rules.batches import Batch
 from gateway.readdb.schema import BATCHES_BY_CREATED, BATCHES_BY_STATE, batches, mirror_meta
-from gateway.search.cursor import Place, to_cursor, to_place
-from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.search.cursor import PageCursor, to_cursor, to_place
+from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.search.lag import lag_ms
 
 _COLUMNS = (
@@ -47,7 +47,7 @@ _decode_callback = msgspec.json.Decoder(Callback).decode
 async def answer(read_db: ReadDb, query: BatchesQuery) -> BatchesAnswer:
     page = _page(query)
 
-    def question(reading: Reading) -> BatchesAnswer:
+    def question(reading: ReadSession) -> BatchesAnswer:
         (shards,) = reading.rows(_SHARDS)[0]
         rows = reading.rows(page)
         has_more = len(rows) > query.limit
@@ -55,7 +55,7 @@ async def answer(read_db: ReadDb, query: BatchesQuery) -> BatchesAnswer:
         return BatchesAnswer(
             batches=found,
             has_more=has_more,
-            cursor=to_cursor(Place("desc", found[-1].created_at, found[-1].id)) if has_more else None,
+            cursor=to_cursor(PageCursor("desc", found[-1].created_at, found[-1].id)) if has_more else None,
             lag_ms=round(lag_ms(reading), 3),
         )
 
@@ -91,8 +91,8 @@ def _batch(batch_id: str, created_at: str, *rest: Any) -> Batch:
     )
 
 
-def _step(text: str | None) -> Step | None:
+def _step(text: str | None) -> ChainStep | None:
     if text is None:
         return None
     callback = _decode_callback(text)
-    return Step(callback.queue, bytes(callback.payload))
+    return ChainStep(callback.queue, bytes(callback.payload))

@@ -26,7 +26,7 @@ from gateway.readdb.schema import (
     jobs,
 )
 from gateway.search import documents
-from gateway.search.database import Reading, along, listed
+from gateway.search.database import ReadSession, along, listed
 from gateway.search.filters import Condition, span, with_prefix
 from gateway.search.sorts import Branch, by_creation
 
@@ -37,10 +37,10 @@ _BY_NAME = {"batch_id": BY_BATCH, "chain_id": BY_CHAIN, "parent_id": BY_PARENT, 
 _BY_SPAN = {"started": BY_STARTED, "completed": BY_COMPLETED, "expire": BY_EXPIRE}
 
 AMONG: Condition = jobs.c.seq.in_(listed("seqs"))  # with numbers(…) as `seqs`
-Source = Callable[[Reading], list[int] | None]
+Source = Callable[[ReadSession], list[int] | None]
 
 
-def few(reading: Reading, body: SearchBody) -> list[int] | None:
+def few(reading: ReadSession, body: SearchBody) -> list[int] | None:
     for source in _sources(body):
         found = source(reading)
         if found is not None:
@@ -70,7 +70,7 @@ def _sources(body: SearchBody) -> Iterator[Source]:
 
 
 def _along(branches: list[Branch]) -> Source:
-    def source(reading: Reading) -> list[int] | None:
+    def source(reading: ReadSession) -> list[int] | None:
         seqs: list[int] = []
         for index, conditions in branches:
             seqs += _first(reading, along(index, sa.select(jobs.c.seq), jobs).where(*conditions))
@@ -81,7 +81,7 @@ def _along(branches: list[Branch]) -> Source:
     return source
 
 
-def _with_errors(reading: Reading) -> list[int] | None:
+def _with_errors(reading: ReadSession) -> list[int] | None:
     failed = sa.select(job_errors.c.job_id, job_errors.c.shard).distinct().limit(FEW_MAX + 1).subquery()
     is_job = sa.and_(jobs.c.id == failed.c.job_id, jobs.c.shard == failed.c.shard)
     names = reading.rows(sa.select(sa.func.count()).select_from(failed))[0][0]
@@ -90,5 +90,5 @@ def _with_errors(reading: Reading) -> list[int] | None:
     return _first(reading, sa.select(jobs.c.seq).join_from(failed, jobs, is_job))
 
 
-def _first(reading: Reading, statement: sa.Select[Any]) -> list[int]:
+def _first(reading: ReadSession, statement: sa.Select[Any]) -> list[int]:
     return [seq for (seq,) in reading.rows(statement.limit(FEW_MAX + 1))]

@@ -16,7 +16,7 @@ from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 Order = Literal["asc", "desc"]
 
 
-class Place(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+class PageCursor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """In the order of creation."""
 
     order: Order
@@ -24,7 +24,7 @@ class Place(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     id: str
 
 
-class SearchPlace(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+class SearchCursor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """In the order of a search: the sorted column's value, where there is one, then creation, then the id."""
 
     question: str  # of whom: a digest of filters, sort and order
@@ -33,19 +33,19 @@ class SearchPlace(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_f
     id: str
 
 
-_decode = msgspec.msgpack.Decoder(Place).decode
-_decode_search = msgspec.msgpack.Decoder(SearchPlace).decode
+_decode = msgspec.msgpack.Decoder(PageCursor).decode
+_decode_search = msgspec.msgpack.Decoder(SearchCursor).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def to_cursor(place: Place | SearchPlace) -> str:
+def to_cursor(place: PageCursor | SearchCursor) -> str:
     return base64.urlsafe_b64encode(_encode(place)).decode().rstrip("=")
 
 
-def to_place(cursor: str | None, order: Order) -> Place | None:
+def to_place(cursor: str | None, order: Order) -> PageCursor | None:
     if cursor is None:
         return None
-    place: Place = _read(cursor, _decode)
+    place: PageCursor = _read(cursor, _decode)
     if not _is_moment(place.created_at):
         raise _foreign()
     if place.order != order:
@@ -53,10 +53,10 @@ def to_place(cursor: str | None, order: Order) -> Place | None:
     return place
 
 
-def to_search_place(cursor: str | None, question: str) -> SearchPlace | None:
+def to_search_place(cursor: str | None, question: str) -> SearchCursor | None:
     if cursor is None:
         return None
-    place: SearchPlace = _read(cursor, _decode_search)
+    place: SearchCursor = _read(cursor, _decode_search)
     if not _is_moment(place.created_at):
         raise _foreign()
     if place.question != question:

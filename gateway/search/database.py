@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from corvo.model.errors import Refusal
 from corvo.runtime.read_db import PostgresAddress
-from gateway.search.session import OutOfTime, Prepared, Reading, along, listed, numbers
+from gateway.search.session import OutOfTime, Prepared, ReadSession, along, listed, numbers
 from gateway.search.sqlite import FileReading
 
-__all__ = ["OutOfTime", "Prepared", "ReadDb", "Reading", "along", "listed", "numbers"]
+__all__ = ["OutOfTime", "Prepared", "ReadDb", "ReadSession", "along", "listed", "numbers"]
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class ReadDb:
         self._budget_ms = budget_ms
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="read-db")
         self._own = threading.local()
-        self._readings: list[Reading] = []
+        self._readings: list[ReadSession] = []
         self._waiting = 0
 
-    async def ask(self, question: Callable[[Reading], T]) -> T:
+    async def ask(self, question: Callable[[ReadSession], T]) -> T:
         if self._waiting >= WAITING_MAX:
             raise Refusal("OVERLOADED", "too many searches wait already", retry_after_ms=1000)
         self._waiting += 1
@@ -50,15 +50,15 @@ class ReadDb:
         for reading in self._readings:
             reading.close()
 
-    def _ask(self, question: Callable[[Reading], T]) -> T:
-        reading: Reading | None = getattr(self._own, "reading", None)
+    def _ask(self, question: Callable[[ReadSession], T]) -> T:
+        reading: ReadSession | None = getattr(self._own, "reading", None)
         if reading is None:
             reading = self._own.reading = new_reading(self._place, self._budget_ms)
             self._readings.append(reading)
         return reading.ask(question)
 
 
-def new_reading(place: Path | PostgresAddress, budget_ms: int) -> Reading:
+def new_reading(place: Path | PostgresAddress, budget_ms: int) -> ReadSession:
     if isinstance(place, Path):
         return FileReading(place, budget_ms)
     from gateway.search.postgres import ServerReading  # lazy: an extra that most installations do without

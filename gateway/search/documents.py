@@ -15,7 +15,7 @@ from corvo.queries.search import SearchBody
 from gateway.readdb.schema import job_errors, jobs
 from gateway.readdb.text_index import PARTIAL, PARTIAL_DOCUMENTS, documents, index_progress, job_tags
 from gateway.search import jq
-from gateway.search.database import Prepared, Reading, along, listed, numbers
+from gateway.search.database import Prepared, ReadSession, along, listed, numbers
 from gateway.search.tags import TagValue, has_tag, stored
 
 GRAMS_MAX = 16  # of one needle: enough to find it, and the row itself is looked at anyway
@@ -41,27 +41,27 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def matching(reading: Reading, expression: str, at_most: int) -> list[int] | None:
+def matching(reading: ReadSession, expression: str, at_most: int) -> list[int] | None:
     if reading.is_postgresql:  # which has no such index: the walk looks for itself
         return None
     found = sa.select(_grams.c.rowid).where(sa.literal_column("jobs_grams").op("MATCH")(sa.literal(expression)))
     return _jobs(reading, [found, _PARTIAL], at_most)
 
 
-def tagged(reading: Reading, key: str, value: TagValue, at_most: int) -> list[int] | None:
+def tagged(reading: ReadSession, key: str, value: TagValue, at_most: int) -> list[int] | None:
     if reading.is_postgresql:
         return _first(reading, sa.select(jobs.c.seq).where(has_tag(key, value, is_postgresql=True)), at_most)
     is_tag = (job_tags.c.key == sa.literal(key), job_tags.c.value == sa.literal(stored(key, value)))
     return _jobs(reading, [sa.select(job_tags.c.doc).where(*is_tag), _PARTIAL], at_most)
 
 
-def progress(reading: Reading) -> tuple[int, int]:
+def progress(reading: ReadSession) -> tuple[int, int]:
     """The last job and the last error that the indexes know."""
     jobs_seq, error_id = reading.rows(_PROGRESS)[0]
     return jobs_seq, error_id
 
 
-def unindexed(reading: Reading, at_most: int) -> list[int] | None:
+def unindexed(reading: ReadSession, at_most: int) -> list[int] | None:
     """Jobs that were written after the indexes, or that failed after."""
     jobs_seq, error_id = progress(reading)
     late = _first(reading, sa.select(jobs.c.seq).where(jobs.c.seq > jobs_seq).order_by(jobs.c.seq), at_most)
@@ -77,7 +77,7 @@ def unindexed(reading: Reading, at_most: int) -> list[int] | None:
     return late
 
 
-def _jobs(reading: Reading, sources: list[sa.Select[Any]], at_most: int) -> list[int] | None:
+def _jobs(reading: ReadSession, sources: list[sa.Select[Any]], at_most: int) -> list[int] | None:
     seqs = unindexed(reading, at_most)
     for source in sources:
         if seqs is None or (docs := _first(reading, source, at_most)) is None:
@@ -87,7 +87,7 @@ def _jobs(reading: Reading, sources: list[sa.Select[Any]], at_most: int) -> list
     return seqs
 
 
-def _first(reading: Reading, statement: sa.Select[Any], at_most: int) -> list[int] | None:
+def _first(reading: ReadSession, statement: sa.Select[Any], at_most: int) -> list[int] | None:
     found = [number for (number,) in reading.rows(statement.limit(at_most + 1))]
     return None if len(found) > at_most else found
 

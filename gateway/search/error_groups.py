@@ -15,7 +15,7 @@ from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 from corvo.queries.error_groups import ErrorGroup, ErrorGroupsAnswer, ErrorGroupsQuery
 from gateway.readdb.schema import BY_FINGERPRINT
 from gateway.readdb.schema import job_errors as table
-from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.search.lag import lag_ms
 
 _OF_GROUP = (
@@ -36,7 +36,7 @@ async def answer(read_db: ReadDb, query: ErrorGroupsQuery) -> ErrorGroupsAnswer:
     since = "" if query.since is None else _moment(query.since)
     groups = _groups(query, since)
 
-    def question(reading: Reading) -> ErrorGroupsAnswer:
+    def question(reading: ReadSession) -> ErrorGroupsAnswer:
         rows = reading.rows(groups)
         return ErrorGroupsAnswer(
             groups=[_view(reading, since, *row) for row in rows[: query.limit]],
@@ -62,7 +62,7 @@ def _groups(query: ErrorGroupsQuery, since: str) -> sa.Select[Any]:
     return statement.where(table.c.created_at >= since) if since else statement
 
 
-def _view(reading: Reading, since: str, queue: str, fingerprint: str, count: int) -> ErrorGroup:
+def _view(reading: ReadSession, since: str, queue: str, fingerprint: str, count: int) -> ErrorGroup:
     group = {"of_queue": queue, "of_fingerprint": fingerprint, "since": since}
     ((first_at, _, _),) = reading.rows(_FIRST, **group)
     ((last_at, error, job_id),) = reading.rows(_LAST, **group)

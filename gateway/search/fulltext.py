@@ -15,7 +15,7 @@ from gateway.readdb.schema import job_errors, jobs
 from gateway.readdb.text_index import documents
 from gateway.search import words
 from gateway.search.candidates import AMONG
-from gateway.search.database import Prepared, ReadDb, Reading, listed, numbers
+from gateway.search.database import Prepared, ReadDb, ReadSession, listed, numbers
 from gateway.search.documents import IS_DOCUMENT, progress, quoted, unindexed
 from gateway.search.lag import lag_ms
 
@@ -46,7 +46,7 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
     started_at = time.perf_counter()
     expression = " AND ".join(quoted(word) for word in query.q.replace("\0", " ").split())
 
-    def ask(reading: Reading) -> FulltextAnswer:
+    def ask(reading: ReadSession) -> FulltextAnswer:
         seqs, is_complete = _found(reading, query, expression)
         rows = reading.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
         hits = {row[0]: _hit(*row) for row in rows}  # a job between two shards has two rows
@@ -62,14 +62,14 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
     return await read_db.ask(ask)
 
 
-def _found(reading: Reading, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
+def _found(reading: ReadSession, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
     if reading.is_postgresql:
         return words.found(reading, expression, query.limit + 1) if expression else ([], True)
     seqs, is_complete = _late(reading, expression)
     return seqs + _indexed(reading, expression, query.limit + 1), is_complete
 
 
-def _indexed(reading: Reading, expression: str, wanted: int) -> list[int]:
+def _indexed(reading: ReadSession, expression: str, wanted: int) -> list[int]:
     """Jobs that have not changed since they were indexed, the last of them first."""
     if not expression:
         return []
@@ -94,7 +94,7 @@ def _indexed(reading: Reading, expression: str, wanted: int) -> list[int]:
     return found[:wanted]
 
 
-def _late(reading: Reading, expression: str) -> tuple[list[int], bool]:
+def _late(reading: ReadSession, expression: str) -> tuple[list[int], bool]:
     """Jobs that the index does not know yet and that fit, and whether all such jobs were looked at."""
     late = unindexed(reading, UNINDEXED_MAX)
     newest = sa.select(jobs.c.seq).order_by(jobs.c.seq.desc()).limit(UNINDEXED_MAX)

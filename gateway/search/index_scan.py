@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from gateway.readdb.schema import jobs
-from gateway.search.cursor import SearchPlace
-from gateway.search.database import OutOfTime, Reading, along
+from gateway.search.cursor import SearchCursor
+from gateway.search.database import OutOfTime, ReadSession, along
 from gateway.search.filters import Condition
 from gateway.search.sorts import Leg, Sort
 
@@ -37,7 +37,7 @@ class _Slice(NamedTuple):
 
 
 def walk(
-    reading: Reading, sort: Sort, place: SearchPlace | None, filters: list[Condition], wanted: int, question: str
+    reading: ReadSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
 ) -> Walked:
     """At most `wanted` jobs behind the place. Raises OutOfTime when not even one slice was possible."""
     seqs: list[int] = []
@@ -62,7 +62,7 @@ def walk(
                 return Walked(seqs, keys, reached, is_at_end=False)
             if piece.last is None or not piece.is_whole:
                 break
-            place = SearchPlace(question, *piece.last)
+            place = SearchCursor(question, *piece.last)
             if (time.monotonic() - started) * 1000 < QUICK_MS:
                 size = min(size * 2, SLICE_MAX)
         place = None  # the next leg begins at its beginning
@@ -70,10 +70,10 @@ def walk(
 
 
 def _slice(
-    reading: Reading,
+    reading: ReadSession,
     sort: Sort,
     leg: Leg,
-    place: SearchPlace | None,
+    place: SearchCursor | None,
     filters: list[Condition],
     size: int,
     wanted: int,
@@ -89,7 +89,7 @@ def _slice(
 
 
 def slice_statement(
-    sort: Sort, leg: Leg, place: SearchPlace | None, filters: list[Condition], size: int, wanted: int
+    sort: Sort, leg: Leg, place: SearchCursor | None, filters: list[Condition], size: int, wanted: int
 ) -> sa.CompoundSelect[Any]:
     """The jobs of the slice that fit; then one row with the number of jobs in it and the key of the last one."""
     stretch = _stretch(sort, leg, place, size).cte("stretch")
@@ -111,7 +111,7 @@ def slice_statement(
     )
 
 
-def _stretch(sort: Sort, leg: Leg, place: SearchPlace | None, size: int) -> sa.Select[Any]:
+def _stretch(sort: Sort, leg: Leg, place: SearchCursor | None, size: int) -> sa.Select[Any]:
     """The next so many jobs of the leg."""
     beyond = sort.beyond_in(leg, place)
     branches = [

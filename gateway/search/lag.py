@@ -23,7 +23,7 @@ from corvo.model.errors import Refusal
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.cluster import GetIndex
 from gateway.readdb.schema import mirror_cursors, mirror_meta
-from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.shards.client import Shards
 
 DELIVERY_MS = 100.0
@@ -52,7 +52,7 @@ async def read_lag(read_db: ReadDb) -> Lag:
     return await read_db.ask(_read_lag)
 
 
-def lag_ms(reading: Reading) -> float:
+def lag_ms(reading: ReadSession) -> float:
     """For an answer, inside its own question."""
     return _read_lag(reading).lag_ms
 
@@ -79,7 +79,7 @@ async def catch_up(shards: Shards, read_db: ReadDb) -> None:
     await wait_for(read_db, dict(enumerate(indexes)))
 
 
-def _read_lag(reading: Reading) -> Lag:
+def _read_lag(reading: ReadSession) -> Lag:
     now = time.time_ns()
     generation, shards, created_at, published_at = reading.rows(_META)[0]
     cursors = reading.rows(_CURSORS)
@@ -104,5 +104,5 @@ def _shard_lag_ms(now: int, caught_up_at: int, is_following: bool) -> float:
     return min(age_ms, DELIVERY_MS) if is_following and age_ms <= FRESH_MS else age_ms
 
 
-def _applied(reading: Reading) -> dict[int, int]:
+def _applied(reading: ReadSession) -> dict[int, int]:
     return dict(reading.rows(_APPLIED))

@@ -16,7 +16,7 @@ import psycopg
 
 from corvo.runtime.read_db import PostgresAddress
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after, without_nul
-from gateway.search.session import OutOfTime, Prepared, Reading, Statement, too_long, unavailable
+from gateway.search.session import OutOfTime, Prepared, ReadSession, Statement, too_long, unavailable
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class ServerReading:
         finally:
             self._deadline = whole
 
-    def ask(self, question: Callable[[Reading], T]) -> T:
+    def ask(self, question: Callable[[ReadSession], T]) -> T:
         self._deadline = time.monotonic() + self._budget_ms / 1000
         for number in range(1, TRIES + 1):
             was_open = self._connection is not None
@@ -86,7 +86,7 @@ class ServerReading:
             self._connection.close()
             self._connection = None
 
-    def _ask_once(self, question: Callable[[Reading], T]) -> T:
+    def _ask_once(self, question: Callable[[ReadSession], T]) -> T:
         if self._connection is None:
             self._connection = connect(
                 self._address,

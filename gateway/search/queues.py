@@ -16,7 +16,7 @@ from corvo.state.minutes import MINUTE_NS
 from gateway.readdb.minutes import queue_minutes as minutes
 from gateway.readdb.schema import BY_QUEUE, jobs
 from gateway.readdb.schema import queues as table
-from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.search.throughput import NEWEST
 
 # One step into the index per queue, and only where something is pending.
@@ -65,7 +65,7 @@ _QUEUES = Prepared(
 async def answer(read_db: ReadDb) -> list[QueueView]:
     now = time.time_ns()
 
-    def question(reading: Reading) -> list[QueueView]:
+    def question(reading: ReadSession) -> list[QueueView]:
         return [_view(now, *row) for row in reading.rows(_QUEUES, minute_before=now // MINUTE_NS - 1)]
 
     return await read_db.ask(question)

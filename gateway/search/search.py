@@ -19,8 +19,8 @@ from corvo.model.errors import Refusal
 from corvo.queries.search import JobSummary, SearchAnswer, SearchBody
 from gateway.readdb.schema import job_errors, jobs
 from gateway.search.candidates import AMONG, few
-from gateway.search.cursor import SearchPlace, to_cursor, to_search_place
-from gateway.search.database import OutOfTime, Prepared, ReadDb, Reading, along, numbers
+from gateway.search.cursor import SearchCursor, to_cursor, to_search_place
+from gateway.search.database import OutOfTime, Prepared, ReadDb, ReadSession, along, numbers
 from gateway.search.filters import Condition, residual
 from gateway.search.index_scan import Key, walk
 from gateway.search.lag import lag_ms
@@ -85,14 +85,14 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     place = sort.check(to_search_place(body.cursor, question))
     filters = residual(body, read_db.is_postgresql)
 
-    def ask(reading: Reading) -> SearchAnswer:
+    def ask(reading: ReadSession) -> SearchAnswer:
         found = _find(reading, body, sort, place, filters, question)
         has_more = len(found.seqs) > body.limit or not found.is_complete
         cursor = None
         if len(found.seqs) > body.limit:
-            cursor = to_cursor(SearchPlace(question, *found.keys[body.limit - 1]))
+            cursor = to_cursor(SearchCursor(question, *found.keys[body.limit - 1]))
         elif not found.is_complete and found.reached is not None:
-            cursor = to_cursor(SearchPlace(question, *found.reached))
+            cursor = to_cursor(SearchCursor(question, *found.reached))
         count, is_exact = _count(reading, body, filters, found)
         return SearchAnswer(
             jobs=_page(reading, found.seqs[: body.limit]),
@@ -113,7 +113,7 @@ async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
     """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
     filters = residual(body, read_db.is_postgresql)
 
-    def ask(reading: Reading) -> tuple[int, bool]:
+    def ask(reading: ReadSession) -> tuple[int, bool]:
         seqs = few(reading, body)
         if seqs is not None:
             return _count_among(reading, seqs, [AMONG, *filters, *named(body)]), True
@@ -138,7 +138,12 @@ def _digest(body: SearchBody) -> str:
 
 
 def _find(
-    reading: Reading, body: SearchBody, sort: Sort, place: SearchPlace | None, filters: list[Condition], question: str
+    reading: ReadSession,
+    body: SearchBody,
+    sort: Sort,
+    place: SearchCursor | None,
+    filters: list[Condition],
+    question: str,
 ) -> _Found:
     wanted = body.limit + 1
     seqs = few(reading, body)
@@ -163,12 +168,12 @@ def _find(
     return _Found(walked.seqs, walked.keys, walked.reached, is_complete, every)
 
 
-def _count_among(reading: Reading, seqs: list[int], fits: list[Condition]) -> int:
+def _count_among(reading: ReadSession, seqs: list[int], fits: list[Condition]) -> int:
     counted: int = reading.rows(sa.select(sa.func.count()).select_from(jobs).where(*fits), seqs=numbers(seqs))[0][0]
     return counted
 
 
-def _page(reading: Reading, seqs: list[int]) -> list[JobSummary]:
+def _page(reading: ReadSession, seqs: list[int]) -> list[JobSummary]:
     if not seqs:
         return []
     by_seq = {seq: _summary(*row) for seq, *row in reading.rows(_PAGE, seqs=numbers(seqs))}
@@ -187,7 +192,7 @@ def _total(body: SearchBody, filters: list[Condition], at_most: int) -> sa.Selec
     return sa.select(sa.func.count()).select_from(every)
 
 
-def _count(reading: Reading, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
+def _count(reading: ReadSession, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
     count = found.total
     if count is None:
         if not found.is_complete:

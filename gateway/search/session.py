@@ -61,7 +61,7 @@ class OutOfTime(Exception):
     """A budget inside a question is used up; the question itself may go on."""
 
 
-class Reading(Protocol):
+class ReadSession(Protocol):
     """One thread's connection. Questions are functions of it."""
 
     @property
@@ -77,7 +77,7 @@ class Reading(Protocol):
     def budget(self, budget_ms: float) -> AbstractContextManager[None]:
         """A tighter limit for a part that the answer can do without: raises OutOfTime."""
 
-    def ask(self, question: "Callable[[Reading], T]") -> T:
+    def ask(self, question: "Callable[[ReadSession], T]") -> T:
         """All that the question reads is of one moment. Refuses what takes too long or cannot be read."""
 
     def close(self) -> None: ...

@@ -34,7 +34,7 @@ from gateway.readdb.schema import (
     URGENT,
     jobs,
 )
-from gateway.search.cursor import SearchPlace
+from gateway.search.cursor import SearchCursor
 from gateway.search.filters import Condition, span
 
 _NOTHING: sa.ColumnElement[Any] = sa.null()
@@ -76,7 +76,7 @@ class Sort:
     def directed(self, *columns: sa.ColumnElement[Any], backwards: bool = False) -> list[sa.ColumnElement[Any]]:
         return [column.asc() if self.is_ascending != backwards else column.desc() for column in columns]
 
-    def beyond(self, place: SearchPlace | None) -> list[Condition]:
+    def beyond(self, place: SearchCursor | None) -> list[Condition]:
         """Jobs of any leg behind the place."""
         if place is None:
             return []
@@ -88,7 +88,7 @@ class Sort:
         later = self._passes((self._value, jobs.c.created_at, jobs.c.id), (place.value, place.created_at, place.id))
         return [sa.or_(later, self._value.is_(None)) if self._name in _MOMENTS else later]
 
-    def beyond_in(self, leg: Leg, place: SearchPlace | None) -> list[Condition]:
+    def beyond_in(self, leg: Leg, place: SearchCursor | None) -> list[Condition]:
         """The same inside one leg, in words that its index understands."""
         if place is None:
             return []
@@ -98,12 +98,12 @@ class Sort:
             ]
         return [self._passes((jobs.c.created_at, jobs.c.id), (place.created_at, place.id))]
 
-    def legs_from(self, place: SearchPlace | None) -> list[Leg]:
+    def legs_from(self, place: SearchCursor | None) -> list[Leg]:
         """The leg that holds the place, and those behind it."""
         legs = self._legs()
         return legs if place is None else legs[self._leg_of(place, len(legs)) :]
 
-    def check(self, place: SearchPlace | None) -> SearchPlace | None:
+    def check(self, place: SearchCursor | None) -> SearchCursor | None:
         """A cursor whose value is of another kind was altered."""
         if place is not None:
             kinds: tuple[type, ...] = (type(None),)
@@ -138,7 +138,7 @@ class Sort:
                     self._by_creation(self._value.is_(None)),
                 ]
 
-    def _leg_of(self, place: SearchPlace, legs: int) -> int:
+    def _leg_of(self, place: SearchCursor, legs: int) -> int:
         value = place.value
         if self._name == "created_at":
             return 0

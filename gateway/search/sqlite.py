@@ -20,7 +20,7 @@ from sqlalchemy.dialects import sqlite
 
 from gateway.mirror.trust import suspicion
 from gateway.search import jq, tags
-from gateway.search.session import OutOfTime, Prepared, Reading, Statement, too_long, unavailable
+from gateway.search.session import OutOfTime, Prepared, ReadSession, Statement, too_long, unavailable
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class FileReading:
         finally:
             self._deadline = whole
 
-    def ask(self, question: Callable[[Reading], T]) -> T:
+    def ask(self, question: Callable[[ReadSession], T]) -> T:
         try:
             self._deadline = time.monotonic() + self._budget_ms / 1000
             connection = self._current()

@@ -15,7 +15,7 @@ from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
 from corvo.state.minutes import MINUTE_NS
 from gateway.readdb.minutes import BY_MINUTE, queue_minutes
 from gateway.readdb.schema import queues
-from gateway.search.database import ReadDb, Reading
+from gateway.search.database import ReadDb, ReadSession
 
 Amounts = tuple[int, int, int, int]  # enqueued, completed, failed, dead
 
@@ -44,7 +44,7 @@ async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = No
     within = span(time.time_ns(), query.minutes)
     over, newest = _over(within, queue), _newest(within, queue)
 
-    def question(reading: Reading) -> list[ThroughputPoint]:
+    def question(reading: ReadSession) -> list[ThroughputPoint]:
         if queue is not None and not reading.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
             raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {queue!r}; a queue exists from its first job on")
         return _series(within, [*reading.rows(over), *reading.rows(newest)])

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from gateway.readdb.schema import job_errors, jobs
 from gateway.readdb.text_index import IN_MEMORY, PART_CHARS_MAX, document
-from gateway.search.session import OutOfTime, Reading
+from gateway.search.session import OutOfTime, ReadSession
 
 SLICE = 500
 SHARE = 0.8  # of the time that is left; the rest is for reading the page that was found
@@ -29,7 +29,7 @@ _NEWEST = sa.select(*_ORDER, *_PARTS).order_by(*[column.desc() for column in _OR
 Place = tuple[str, str, int]
 
 
-def found(reading: Reading, expression: str, wanted: int) -> tuple[list[int], bool]:
+def found(reading: ReadSession, expression: str, wanted: int) -> tuple[list[int], bool]:
     """The newest jobs that fit, and whether enough were found or all were looked at."""
     end_ms = reading.left_ms * (1 - SHARE)
     seqs: list[int] = []

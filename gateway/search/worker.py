@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from corvo.model.errors import Refusal
 from corvo.queries.worker import JOBS_SHOWN_MAX, WorkerDetail, WorkerJob
 from gateway.readdb.schema import BY_WORKER, jobs
-from gateway.search.database import ReadDb, Reading
+from gateway.search.database import ReadDb, ReadSession
 from gateway.search.workers import find
 
 
 async def answer(read_db: ReadDb, worker_id: str) -> WorkerDetail:
-    def question(reading: Reading) -> WorkerDetail:
+    def question(reading: ReadSession) -> WorkerDetail:
         worker = find(reading, worker_id)
         if worker is None:
             raise Refusal("WORKER_NOT_FOUND", f"no worker {worker_id!r} has been heard of lately")

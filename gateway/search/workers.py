@@ -11,7 +11,7 @@ from corvo.model.timestamps import to_rfc3339
 from corvo.queries.workers import WorkerView
 from gateway.readdb.schema import BY_WORKER, jobs, presence
 from gateway.readdb.schema import workers as table
-from gateway.search.database import Prepared, ReadDb, Reading
+from gateway.search.database import Prepared, ReadDb, ReadSession
 
 WAITING_NS_MAX = 65_000_000_000  # the longest poll and a little: a waiting worker not seen for so long has left
 ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer any more
@@ -54,7 +54,7 @@ async def answer(read_db: ReadDb) -> list[WorkerView]:
     return await read_db.ask(_answer)
 
 
-def _answer(reading: Reading) -> list[WorkerView]:
+def _answer(reading: ReadSession) -> list[WorkerView]:
     workers = _sightings(reading, *_ALL)
     active = dict(reading.rows(_ACTIVE_JOBS))
     views = [_view(worker_id, worker, active.get(worker_id, 0)) for worker_id, worker in workers.items()]
@@ -63,13 +63,13 @@ def _answer(reading: Reading) -> list[WorkerView]:
     return views
 
 
-def find(reading: Reading, worker_id: str) -> Sighting | None:
+def find(reading: ReadSession, worker_id: str) -> Sighting | None:
     of_one = (_select(of).where(of.c.id == worker_id) for of in (table, presence))
     return _sightings(reading, *of_one).get(worker_id)
 
 
 def _sightings(
-    reading: Reading, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
+    reading: ReadSession, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
 ) -> dict[str, Sighting]:
     """Workers by their id, each as all shards together know it."""
     workers: dict[str, Sighting] = {}

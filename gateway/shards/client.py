@@ -16,7 +16,7 @@ import structlog
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from corvo.model.drain_rate import Pace
+from corvo.model.drain_rate import DrainRate
 from corvo.model.errors import Refusal
 from corvo.model.limits import CALLS_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
@@ -62,7 +62,7 @@ class ShardLink:
         self._leaderless: list[Pending] = []  # to be asked again in a moment
         self._next_id = 0
         self._bytes = 0  # of all calls under way
-        self._pace = Pace()
+        self._pace = DrainRate()
         self._is_flush_due = False
         socket = self._socket = context.socket(zmq.DEALER)
         socket.set_hwm(IN_FLIGHT_MAX)

@@ -16,8 +16,8 @@ from corvo.queries.cluster import (
     TransferView,
 )
 
-Outcome = ShardStatus | BaseException
-Group = Mapping[str, Outcome]  # what the replica on each node answered, by the node's name
+StatusOrError = ShardStatus | BaseException
+Group = Mapping[str, StatusOrError]  # what the replica on each node answered, by the node's name
 
 UNREACHABLE = "unreachable"
 
@@ -39,7 +39,7 @@ def leader_of(group: Group) -> ShardStatus | None:
     return max(leaders, key=lambda status: status.term, default=None)
 
 
-def shard_view(shard: int, own: Outcome, group: Group) -> ShardView:
+def shard_view(shard: int, own: StatusOrError, group: Group) -> ShardView:
     if isinstance(own, BaseException):
         return ShardView(shard, "", UNREACHABLE, "", 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, error=str(own))
     entries, writes = own.batch_size.count, own.sync_time_s.count

@@ -15,7 +15,7 @@ from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
-from corvo.state.outbox import Errands
+from corvo.state.outbox import Outbox
 from corvo.wire import Call, Reply, decode_result, encode
 
 PATIENCE_MS = 2_000  # then it is carried again
@@ -31,7 +31,7 @@ class Round(msgspec.Struct):
 
 
 class Courier:
-    def __init__(self, errands: Errands) -> None:
+    def __init__(self, errands: Outbox) -> None:
         self._errands = errands
         self._rounds: dict[int, Round] = {}
         self._done: dict[int, int] = {}  # target → it has done all up to here, says it

@@ -19,7 +19,7 @@ MESSAGES_MAX = 100
 log = structlog.get_logger()
 
 
-class Roads:
+class CourierSockets:
     def __init__(self, context: zmq.Context[Any], addresses: dict[int, str]) -> None:
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
         self._watched: set[int] = set()

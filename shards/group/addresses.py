@@ -5,7 +5,7 @@ from corvo.runtime.clustering import shard_address
 from shards.group.peers import Peers
 
 
-class Directory:
+class AddressBook:
     def __init__(self, node_id: str, shard: int, told: dict[str, str], founded: dict[str, str]) -> None:
         self._node_id = node_id
         self._shard = shard

@@ -32,7 +32,7 @@ from corvo.runtime.process import (
     write_identity,
 )
 from corvo.runtime.settings import Settings
-from shards.group.messages import Introduction, Posted, Welcome
+from shards.group.messages import Introduction, PeerMessage, Welcome
 from shards.group.peers import Keys, Peers, read_keys
 
 ASK_AGAIN_S = 0.1
@@ -50,7 +50,7 @@ class Patience(NamedTuple):
     discover: float = 120.0
 
 
-class CannotMeet(Exception):
+class BootstrapFailed(Exception):
     """Why not, and what to do, in a sentence."""
 
 
@@ -59,7 +59,7 @@ def check_secrecy(keys: Keys | None, addresses: Iterable[str]) -> None:
         return
     for address in addresses:
         if not is_loopback(address):
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"without a secret nodes meet on loopback only, and {address} is not:"
                 " give all nodes the same --cluster-secret-file"
             )
@@ -69,12 +69,12 @@ def check_advertised(settings: Settings, address: str) -> None:
     """A machine that does not know its own name calls itself localhost, and so would all the others."""
     is_worked_out = not settings.raft_advertise and settings.node_id not in parse_peers(settings.peers)
     if is_worked_out and is_loopback(address) and not is_loopback(settings.raft_bind):
-        raise CannotMeet(f"other nodes cannot reach this one at {address}: give --raft-advertise")
+        raise BootstrapFailed(f"other nodes cannot reach this one at {address}: give --raft-advertise")
 
 
 def check_name(me: Introduction, other: Introduction | Welcome) -> None:
     if other.node_id == me.node_id and other.address != me.address:
-        raise CannotMeet(
+        raise BootstrapFailed(
             f"two nodes are called {me.node_id}, this one at {me.address} and one at {other.address}:"
             " give each its own --node-id"
         )
@@ -83,12 +83,12 @@ def check_name(me: Introduction, other: Introduction | Welcome) -> None:
 def check_answer(me: Introduction, answer: Welcome) -> None:
     check_name(me, answer)
     if answer.shards != me.shards:
-        raise CannotMeet(
+        raise BootstrapFailed(
             f"{answer.node_id} at {answer.address} has {answer.shards} shards and this node {me.shards}:"
             f" start with --shards {answer.shards}"
         )
     if answer.knows_you:
-        raise CannotMeet(
+        raise BootstrapFailed(
             f"{me.node_id} has lived in the cluster before and its data is gone: remove it with"
             f" `corvo cluster remove {me.node_id}`, then start it with --join {answer.address}"
         )
@@ -103,17 +103,17 @@ def cluster_id_of(nodes: Mapping[str, str], shards: int, keys: Keys | None) -> s
 def found(me: Introduction, peers: Mapping[str, str], answers: Collection[Welcome], keys: Keys | None) -> Identity:
     """`--peers`: a node of the list needs nobody's consent, only that nobody objects whom it has heard."""
     if me.node_id not in peers:
-        raise CannotMeet(f"{me.node_id} is not among --peers ({', '.join(peers)}): give one of these as --node-id")
+        raise BootstrapFailed(f"{me.node_id} is not among --peers ({', '.join(peers)}): give one of these as --node-id")
     cluster_id = cluster_id_of(peers, me.shards, keys)
     for answer in answers:
         check_answer(me, answer)
         if answer.cluster_id and answer.cluster_id != cluster_id:
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"{answer.node_id} at {answer.address} belongs to another cluster: start with the --peers that"
                 f" founded it, or with --join {answer.address}"
             )
         if not answer.cluster_id and answer.nodes and answer.nodes != peers:
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"{answer.node_id} at {answer.address} was started with other --peers: give all nodes the same list"
             )
     return Identity(cluster_id, me.node_id, me.shards, founders=tuple(sorted(peers)), nodes=dict(peers))
@@ -133,7 +133,7 @@ def join(me: Introduction, answers: Collection[Welcome]) -> Identity | None:
     for answer in members:
         check_answer(me, answer)
         if answer.cluster_id != members[0].cluster_id:
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"{members[0].node_id} at {members[0].address} and {answer.node_id} at {answer.address} belong to"
                 " different clusters: name nodes of one only"
             )
@@ -200,7 +200,7 @@ class Resolver:
         self._is_closed.set()
 
 
-class Meeting:
+class Bootstrap:
     """Asks, answers and waits until a decision can be made."""
 
     def __init__(
@@ -217,7 +217,7 @@ class Meeting:
             self.me = Introduction(settings.node_id, advertised_address(settings, host_name), settings.shards)
             check_reachable(self.me.address)
         except ValueError as error:
-            raise CannotMeet(str(error)) from None
+            raise BootstrapFailed(str(error)) from None
         check_advertised(settings, self.me.address)
         check_secrecy(self._keys, [settings.raft_bind, self.me.address, *self._listed.values(), *self._doors])
         self._settings = settings
@@ -233,7 +233,7 @@ class Meeting:
             self._peers = Peers(self._context, settings.node_id, "", settings.raft_bind, self._keys, self._welcome)
         except OSError as error:
             self._context.term()
-            raise CannotMeet(str(error)) from None
+            raise BootstrapFailed(str(error)) from None
 
     def run(self) -> Identity:
         while True:
@@ -264,15 +264,15 @@ class Meeting:
     def _ask(self, addresses: list[str]) -> None:
         for address in addresses:
             self._peers.connect(address, address)
-            self._peers.send(Posted(address, self.me))
+            self._peers.send(PeerMessage(address, self.me))
 
     def _listen(self, seconds: float) -> None:
         deadline = monotonic() + seconds
         while (remaining := deadline - monotonic()) > 0:
             self._peers.wait(int(remaining * 1_000) + 1)
-            for address, letter in self._peers.receive():
-                if isinstance(letter, Welcome):
-                    self._answers[address] = letter
+            for address, body in self._peers.receive():
+                if isinstance(body, Welcome):
+                    self._answers[address] = body
 
     def _welcome(self, introduction: Introduction) -> Welcome:
         if introduction.node_id == self.me.node_id and introduction.address != self.me.address:
@@ -305,12 +305,12 @@ class Meeting:
         is_joining = bool(self._doors)
         heard = sorted({answer.node_id for answer in self._answers.values()} | {self.me.node_id})
         if is_joining and self._waited() >= self._patience.join:
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"no node of a cluster answered at {', '.join(self._doors)} for {self._patience.join:g} seconds:"
                 " check --join, that the cluster runs, and that all nodes have the same --cluster-secret-file"
             )
         if not is_joining and not self._listed and self._waited() >= self._patience.discover:
-            raise CannotMeet(
+            raise BootstrapFailed(
                 f"{len(heard)} of {self._settings.expect_nodes} expected nodes met within"
                 f" {self._patience.discover:g} seconds ({', '.join(heard)}): check --discover-dns-name, --expect-nodes,"
                 " and that all nodes have the same --cluster-secret-file"
@@ -330,7 +330,7 @@ def meet(settings: Settings, host_name: str) -> Identity:
     resolver = Resolver(settings.discover_dns_name, split_address(settings.raft_bind)[1]) if settings.discover else None
     meeting = None
     try:
-        meeting = Meeting(settings, host_name, resolver)
+        meeting = Bootstrap(settings, host_name, resolver)
         return meeting.run()
     finally:
         for part in (meeting, resolver):
@@ -354,7 +354,7 @@ def main() -> int:
         return 0
     try:
         identity = meet(settings, socket.getfqdn())
-    except CannotMeet as error:
+    except BootstrapFailed as error:
         sys.stderr.write(f"{error}\n")
         return 2
     write_identity(data_dir, identity)

@@ -16,7 +16,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.runtime.process import read_secret
-from shards.group.messages import Consensus, Letter
+from shards.group.messages import MessageBody, RaftMessage
 from shards.raft.messages import Append
 
 SMALL_LETTERS_MAX = 1_000
@@ -50,7 +50,7 @@ def read_keys(path: str) -> Keys | None:
     return None if secret is None else Keys(secret)
 
 
-class Lane:
+class Channel:
     """One connection to a peer, which ZeroMQ makes again when it breaks, and what is known of it.
 
     ZeroMQ gives up for good where the two ends do not speak the same language, as with a peer whose secret was
@@ -106,7 +106,7 @@ class Lane:
         close_monitored(self.socket, self.monitor)
 
 
-class Link:
+class PeerLink:
     """The way to one peer."""
 
     def __init__(self, context: Context, address: str, keys: Keys | None, is_ipv6: bool) -> None:
@@ -117,8 +117,8 @@ class Link:
         self.small = self._open(SMALL_LETTERS_MAX)
         self.large = self._open(LARGE_LETTERS_MAX)
 
-    def _open(self, letters_max: int) -> Lane:
-        return Lane(self._context, self.address, letters_max, self._keys, self._is_ipv6)
+    def _open(self, letters_max: int) -> Channel:
+        return Channel(self._context, self.address, letters_max, self._keys, self._is_ipv6)
 
     @property
     def is_up(self) -> bool:
@@ -136,8 +136,8 @@ class Link:
             self.large = self._open(LARGE_LETTERS_MAX)
         return is_small_stuck or is_large_stuck
 
-    def send(self, letter: Letter, frame: bytes) -> bool:
-        is_small = isinstance(letter, Consensus) and not isinstance(letter.message, Append)
+    def send(self, body: MessageBody, frame: bytes) -> bool:
+        is_small = isinstance(body, RaftMessage) and not isinstance(body.message, Append)
         return (self.small if is_small else self.large).send(frame)
 
     def close(self) -> None:

@@ -5,27 +5,27 @@ from collections.abc import Callable
 import msgspec
 
 from shards import raft
-from shards.group.messages import Posted
+from shards.group.messages import PeerMessage
 from shards.snapshots.transfer import Snapshots
 from shards.storage.sync_thread import Writing, at_once
 
 
-def nobody(posted: Posted) -> bool:
+def nobody(posted: PeerMessage) -> bool:
     """The post office of a replica that is alone."""
     return False
 
 
-def nothing() -> list[Posted]:
+def nothing() -> list[PeerMessage]:
     """What such a replica hears."""
     return []
 
 
-class Company(msgspec.Struct, frozen=True):
+class GroupConfig(msgspec.Struct, frozen=True):
     founders: tuple[str, ...]  # voters from the first entry on; empty: it joins a group that exists
     address: str = ""  # where this node is reached; empty: there are no others
     nodes: tuple[str, ...] = ()  # names to turn to while there is no leader
-    post: Callable[[Posted], bool] = nobody
-    hear: Callable[[], list[Posted]] = nothing  # what has arrived; asked while the disk is slow
+    post: Callable[[PeerMessage], bool] = nobody
+    hear: Callable[[], list[PeerMessage]] = nothing  # what has arrived; asked while the disk is slow
     writing: Writing = at_once
     snapshots: Snapshots | None = None
     options: raft.Options = raft.Options()

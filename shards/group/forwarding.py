@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from corvo.wire import Call, Reply, pieces
-from shards.group.messages import PassedBack, PassedOn, Posted
+from shards.group.messages import ForwardedCalls, ForwardedReplies, PeerMessage
 
 OUTSTANDING_MAX = 50_000
 BYTES_PER_LETTER = 8 * 1024 * 1024
@@ -19,15 +19,15 @@ CallKey = tuple[bytes, int]  # peer, call id
 _MS = 1_000_000
 
 
-class _Passed(NamedTuple):
+class _Forwarded(NamedTuple):
     node: str
     deadline_ns: int
 
 
-class Passing:
-    def __init__(self, post: Callable[[Posted], bool]) -> None:
+class Forwarding:
+    def __init__(self, post: Callable[[PeerMessage], bool]) -> None:
         self._post = post
-        self._outstanding: dict[CallKey, _Passed] = {}
+        self._outstanding: dict[CallKey, _Forwarded] = {}
         self._waiting: dict[tuple[str, bytes], list[Call]] = {}  # for the end of the turn
 
     def __len__(self) -> int:
@@ -37,16 +37,16 @@ class Passing:
     def is_full(self) -> bool:
         return len(self._outstanding) >= OUTSTANDING_MAX
 
-    def pass_on(self, node: str, peer: bytes, call: Call, now_ns: int) -> None:
+    def forward(self, node: str, peer: bytes, call: Call, now_ns: int) -> None:
         if call.ask:
-            self._outstanding[peer, call.id] = _Passed(node, now_ns + call.deadline_ms * _MS)
+            self._outstanding[peer, call.id] = _Forwarded(node, now_ns + call.deadline_ms * _MS)
         self._waiting.setdefault((node, peer), []).append(call)
 
     def recall(self, peer: bytes, call_id: int, now_ns: int) -> None:
         """Whoever asked waits no longer: said to the node that has the call."""
         passed = self._outstanding.get((peer, call_id))
         if passed is not None:
-            self.pass_on(passed.node, peer, Call(call_id, 0, b""), now_ns)
+            self.forward(passed.node, peer, Call(call_id, 0, b""), now_ns)
 
     def flush(self) -> list[CallKey]:
         """Send what this turn passed on; the calls that could not be sent."""
@@ -54,13 +54,13 @@ class Passing:
         waiting, self._waiting = self._waiting, {}
         for (node, peer), all_ in waiting.items():
             for calls in pieces(all_, lambda call: len(call.ask), BYTES_PER_LETTER):
-                if not self._post(Posted(node, PassedOn(peer, calls))):
+                if not self._post(PeerMessage(node, ForwardedCalls(peer, calls))):
                     lost += [(peer, call.id) for call in calls if self._outstanding.pop((peer, call.id), None)]
         return lost
 
-    def take_back(self, letter: PassedBack) -> list[Reply]:
+    def take_back(self, body: ForwardedReplies) -> list[Reply]:
         """Replies for who asked here. Not twice: one that comes after `forget` gave another is dropped."""
-        return [reply for reply in letter.replies if self._outstanding.pop((letter.peer, reply.id), None)]
+        return [reply for reply in body.replies if self._outstanding.pop((body.peer, reply.id), None)]
 
     def forget(self, node: str | None = None) -> list[CallKey]:
         """Calls that went to this node, or to any, will not be answered."""

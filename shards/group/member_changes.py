@@ -11,7 +11,7 @@ from corvo.model.errors import Refused
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from shards import raft
-from shards.intake.waiters import Waiting
+from shards.intake.waiters import PendingCall
 
 LOOK_EVERY_NS = 100_000_000
 ALIVE_NS = 1_000_000_000  # whoever was heard within this is there
@@ -25,14 +25,14 @@ TRANSFER_AGAIN_NS = 10_000_000_000  # and how long after a transfer that failed
 _MOVED = Refused("NOT_LEADER", "the shard's leader changed while its members did; ask again", 200)
 
 
-class Arrived(msgspec.Struct):
+class NodeArrived(msgspec.Struct):
     """A node that said where it is reached."""
 
     address: str
     is_empty: bool
 
 
-class Step(msgspec.Struct):
+class MemberStep(msgspec.Struct):
     """What to do next: name nodes in the log, change the membership, hand over. Each may be nothing."""
 
     names: list[NameNode]
@@ -40,12 +40,12 @@ class Step(msgspec.Struct):
     successor: str | None = None
 
 
-class Steward:
+class MemberPlanner:
     def __init__(self, node_id: str, shard: int) -> None:
         self._node_id = node_id
         self._shard = shard
-        self._arrived: dict[str, Arrived] = {}
-        self._asked: list[Waiting] = []
+        self._arrived: dict[str, NodeArrived] = {}
+        self._asked: list[PendingCall] = []
         self._leads_since_ns = 0
         self._transferred_ns = 0
         self._stays_until_ns = 0
@@ -55,10 +55,10 @@ class Steward:
     # What comes in
 
     def arrive(self, node: str, address: str, is_empty: bool) -> None:
-        self._arrived[node] = Arrived(address, is_empty)
+        self._arrived[node] = NodeArrived(address, is_empty)
         self._look_at_ns = 0
 
-    def ask(self, waiting: Waiting) -> None:
+    def ask(self, waiting: PendingCall) -> None:
         if isinstance(waiting.ask, AddNode):
             self.arrive(waiting.ask.node_id, waiting.ask.address, False)
         self._asked.append(waiting)
@@ -70,7 +70,7 @@ class Steward:
         self._transferred_ns = self._stays_until_ns = 0
         self._arrived.clear()
 
-    def end(self) -> list[tuple[Waiting, Refused]]:
+    def end(self) -> list[tuple[PendingCall, Refused]]:
         asked, self._asked = self._asked, []
         return [(waiting, _MOVED) for waiting in asked]
 
@@ -81,7 +81,7 @@ class Steward:
 
     def look(
         self, membership: raft.Membership, progress: list[raft.PeerStatus], nodes: dict[str, str], now_ns: int
-    ) -> Step:
+    ) -> MemberStep:
         """The next step, while we lead."""
         self._look_at_ns = now_ns + LOOK_EVERY_NS
         self._reason = ""
@@ -91,7 +91,7 @@ class Steward:
             is_strange = not (membership.is_member(node) or arrived.is_empty or node in wished)
             if node in leaving or is_strange:  # one that was removed does not come back by itself
                 del self._arrived[node]
-        step = Step(
+        step = MemberStep(
             [NameNode(node, each.address) for node, each in self._arrived.items() if nodes.get(node) != each.address]
         )
         if not membership.is_joint:
@@ -145,9 +145,9 @@ class Steward:
         """Raft would not take the step now. It is tried again; whoever waits too long is told the reason."""
         self._reason = reason
 
-    def answers(self, membership: raft.Membership, now_ns: int) -> list[tuple[Waiting, object]]:
+    def answers(self, membership: raft.Membership, now_ns: int) -> list[tuple[PendingCall, object]]:
         """Those whose wish has come true, or whose patience is over."""
-        done: list[tuple[Waiting, object]] = []
+        done: list[tuple[PendingCall, object]] = []
         for waiting in list(self._asked):
             if self._is_true(waiting, membership):
                 answer: object = members_of(membership)
@@ -164,7 +164,7 @@ class Steward:
             done.append((waiting, answer))
         return done
 
-    def _is_true(self, waiting: Waiting, membership: raft.Membership) -> bool:
+    def _is_true(self, waiting: PendingCall, membership: raft.Membership) -> bool:
         ask = waiting.ask
         if isinstance(ask, AddNode):
             return membership.is_member(ask.node_id)
@@ -179,7 +179,7 @@ def _can_do_without(node: str, membership: raft.Membership, progress: list[raft.
     return sum(peer.silent_ns < ALIVE_NS for peer in rest) >= len(rest) // 2 + 1
 
 
-def _why_never(waiting: Waiting, membership: raft.Membership) -> str | None:
+def _why_never(waiting: PendingCall, membership: raft.Membership) -> str | None:
     ask = waiting.ask
     if isinstance(ask, RemoveNode) and membership.voters == (ask.node_id,):
         return f"{ask.node_id} is the last voter of its group; add another node first"

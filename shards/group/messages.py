@@ -14,18 +14,18 @@ from shards import raft
 VERSION = 1
 
 
-class Consensus(msgspec.Struct, array_like=True, frozen=True, tag=1):
+class RaftMessage(msgspec.Struct, array_like=True, frozen=True, tag=1):
     message: raft.AnyMessage
 
 
-class PassedOn(msgspec.Struct, array_like=True, frozen=True, tag=2):
+class ForwardedCalls(msgspec.Struct, array_like=True, frozen=True, tag=2):
     """Calls for the receiver that reached the sender. `peer` is who asked the sender."""
 
     peer: bytes
     calls: list[Call]
 
 
-class PassedBack(msgspec.Struct, array_like=True, frozen=True, tag=3):
+class ForwardedReplies(msgspec.Struct, array_like=True, frozen=True, tag=3):
     peer: bytes
     replies: list[Reply]
 
@@ -60,7 +60,7 @@ class SnapshotEnded(msgspec.Struct, array_like=True, frozen=True, tag=7):
     ok: bool
 
 
-class Arrival(msgspec.Struct, array_like=True, frozen=True, tag=8):
+class Announcement(msgspec.Struct, array_like=True, frozen=True, tag=8):
     """To the leader: this is where the sender is reached."""
 
     address: str
@@ -87,37 +87,37 @@ class Welcome(msgspec.Struct, array_like=True, frozen=True, tag=10):
     knows_you: bool = False  # a node of this name has been here before: its data must not begin anew
 
 
-class MayBeLost(msgspec.Struct, array_like=True, frozen=True, tag=11):
+class RepliesMayBeLost(msgspec.Struct, array_like=True, frozen=True, tag=11):
     """Answers to what the receiver passed on to the sender may be lost, and who waited there is forgotten."""
 
 
-Letter = (
-    Consensus
-    | PassedOn
-    | PassedBack
+MessageBody = (
+    RaftMessage
+    | ForwardedCalls
+    | ForwardedReplies
     | SnapshotOffer
     | SnapshotWant
     | SnapshotPiece
     | SnapshotEnded
-    | Arrival
+    | Announcement
     | Introduction
     | Welcome
-    | MayBeLost
+    | RepliesMayBeLost
 )
 
 
-class Posted(NamedTuple):
+class PeerMessage(NamedTuple):
     """A letter and the node it goes to or came from."""
 
     node: str
-    letter: Letter
+    body: MessageBody
 
 
 class Envelope(msgspec.Struct, array_like=True, frozen=True):
     version: int
     group: str  # cluster id, shard and shard count: what the two ends must share; empty in introductions
     sender: str
-    letter: Letter
+    body: MessageBody
 
 
 class Misaddressed(ValueError):
@@ -132,17 +132,17 @@ def group_of(cluster_id: str, shard: int, shards: int) -> str:
     return f"{cluster_id}/{shard}/{shards}"
 
 
-def seal(group: str, sender: str, letter: Letter) -> bytes:
-    return _encode(Envelope(VERSION, group, sender, letter))
+def seal(group: str, sender: str, body: MessageBody) -> bytes:
+    return _encode(Envelope(VERSION, group, sender, body))
 
 
-def unseal(group: str, frame: bytes) -> Posted:
+def unseal(group: str, frame: bytes) -> PeerMessage:
     try:
         envelope = _decode(frame)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise Misaddressed(f"not a letter: {error}") from None
     if envelope.version != VERSION:
         raise Misaddressed(f"{envelope.sender} speaks version {envelope.version} between nodes, this node {VERSION}")
-    if envelope.group != group and not isinstance(envelope.letter, Introduction | Welcome):
+    if envelope.group != group and not isinstance(envelope.body, Introduction | Welcome):
         raise Misaddressed(f"{envelope.sender} belongs to {envelope.group}, this replica to {group}")
-    return Posted(envelope.sender, envelope.letter)
+    return PeerMessage(envelope.sender, envelope.body)

@@ -20,7 +20,7 @@ from shards.group.channels import (
     LARGE_LETTERS_MAX,
     Context,
     Keys,
-    Link,
+    PeerLink,
     Socket,
     close_monitored,
     drain,
@@ -28,7 +28,7 @@ from shards.group.channels import (
     read_keys,
     set_up,
 )
-from shards.group.messages import Introduction, Misaddressed, Posted, Welcome, seal, unseal
+from shards.group.messages import Introduction, Misaddressed, PeerMessage, Welcome, seal, unseal
 
 __all__ = ["Keys", "Peers", "read_keys"]
 
@@ -62,7 +62,7 @@ class Peers:
         self._node_id = node_id
         self._group = group
         self._keys = keys
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, PeerLink] = {}
         self._lost: set[str] = set()
         self._told: set[str] = set()
         self._reopen_at = 0.0
@@ -109,7 +109,7 @@ class Peers:
             if link.is_up:
                 self._lost.add(node)  # what was under way to the old address
             link.close()
-        self._links[node] = link = Link(self._context, address, self._keys, self._is_ipv6)
+        self._links[node] = link = PeerLink(self._context, address, self._keys, self._is_ipv6)
         if not link.large.has_address:
             self._tell("a node cannot be reached", f"{address}, where {node} should be, is no address")
         self._poller = self._make_poller()
@@ -133,18 +133,18 @@ class Peers:
         lost, self._lost = self._lost, set()
         return lost
 
-    def send(self, posted: Posted) -> bool:
+    def send(self, posted: PeerMessage) -> bool:
         """False: lost, because the peer is away or does not keep up."""
         link = self._links.get(posted.node)
         if link is None:
             return False
-        frame = seal(self._group, self._node_id, posted.letter)
+        frame = seal(self._group, self._node_id, posted.body)
         if len(frame) > FRAME_BYTES_MAX:
-            self._tell("a letter was not sent", f"{type(posted.letter).__name__} has more than {FRAME_BYTES_MAX} bytes")
+            self._tell("a letter was not sent", f"{type(posted.body).__name__} has more than {FRAME_BYTES_MAX} bytes")
             return False
-        return link.send(posted.letter, frame)
+        return link.send(posted.body, frame)
 
-    def receive(self) -> list[Posted]:
+    def receive(self) -> list[PeerMessage]:
         """At most LETTERS_PER_TURN that other replicas sent, and the answers to introductions of ours.
 
         Such an answer is posted by the name under which the link was made: who is there is what was asked.
@@ -154,16 +154,16 @@ class Peers:
             self._answer_strangers(self._zap, self._keys)
         if self._monitor in ready:
             self._watch_router()
-        letters: list[Posted] = []
+        messages: list[PeerMessage] = []
         for node, link in self._links.items():
             if link.small.monitor in ready or link.large.monitor in ready:
                 self._watch(node, link)
             if link.large.socket in ready:
-                letters += self._take_welcomes(node, link)
+                messages += self._take_welcomes(node, link)
         if self._router in ready:
-            letters += self._take_letters()
+            messages += self._take_letters()
         self._reopen_links()
-        return letters
+        return messages
 
     def close(self) -> None:
         for link in self._links.values():
@@ -173,8 +173,8 @@ class Peers:
         if self._zap is not None:
             self._zap.close(0)
 
-    def _take_letters(self) -> list[Posted]:
-        letters: list[Posted] = []
+    def _take_letters(self) -> list[PeerMessage]:
+        messages: list[PeerMessage] = []
         for parts in drain(self._router, LETTERS_PER_TURN):
             if len(parts) != 2:
                 self._refuse("not a letter: it has several parts")
@@ -182,15 +182,15 @@ class Peers:
             posted = self._unseal(parts[1])
             if posted is None:
                 continue
-            if isinstance(posted.letter, Introduction):
-                self._greet(parts[0], posted.letter)
+            if isinstance(posted.body, Introduction):
+                self._greet(parts[0], posted.body)
             else:
-                letters.append(posted)
-        return letters
+                messages.append(posted)
+        return messages
 
-    def _take_welcomes(self, node: str, link: Link) -> list[Posted]:
+    def _take_welcomes(self, node: str, link: PeerLink) -> list[PeerMessage]:
         answers = [self._unseal(parts[-1]) for parts in drain(link.large.socket, LETTERS_PER_TURN)]
-        return [Posted(node, answer.letter) for answer in answers if answer and isinstance(answer.letter, Welcome)]
+        return [PeerMessage(node, answer.body) for answer in answers if answer and isinstance(answer.body, Welcome)]
 
     def _make_poller(self) -> zmq.Poller:
         poller = zmq.Poller()
@@ -200,7 +200,7 @@ class Peers:
             poller.register(socket, zmq.POLLIN)
         return poller
 
-    def _unseal(self, frame: bytes) -> Posted | None:
+    def _unseal(self, frame: bytes) -> PeerMessage | None:
         try:
             return unseal(self._group, frame)
         except Misaddressed as error:
@@ -236,7 +236,7 @@ class Peers:
                 else f"somebody who connects to {self._bind} is no node, or has a secret, and this node has none"
             )
 
-    def _watch(self, node: str, link: Link) -> None:
+    def _watch(self, node: str, link: PeerLink) -> None:
         link.small.watch()  # what that lane loses is sent again; for what is lost on the other, somebody waits
         if link.large.watch():
             self._lost.add(node)

@@ -11,18 +11,18 @@ from collections.abc import Callable
 import msgspec
 
 from shards import raft
-from shards.group.members import Relations
-from shards.group.messages import Consensus, Posted
+from shards.group.members import Members
+from shards.group.messages import PeerMessage, RaftMessage
 
 HEARD_MAX = 1_024  # letters of other kinds that are kept meanwhile; more wait where they are
 
 
-class Conversation:
-    def __init__(self, core: raft.Raft, relations: Relations, hear: Callable[[], list[Posted]]) -> None:
+class RaftDriver:
+    def __init__(self, core: raft.Raft, members: Members, hear: Callable[[], list[PeerMessage]]) -> None:
         self._core = core
-        self._relations = relations
+        self._members = members
         self._hear = hear
-        self._heard: deque[Posted] = deque()
+        self._heard: deque[PeerMessage] = deque()
         self._put_off: list[raft.Ready] = []
 
     @property
@@ -31,7 +31,7 @@ class Conversation:
 
     def receive_heard(self, now_ns: int) -> None:
         while self._heard:
-            self._relations.receive(self._heard.popleft(), now_ns)
+            self._members.receive(self._heard.popleft(), now_ns)
 
     def take(self) -> list[raft.Ready]:
         """What was put off comes first, and alone. Empty when Raft wants nothing."""
@@ -48,15 +48,15 @@ class Conversation:
             if isinstance(message, raft.InstallSnapshot):
                 states.append(message)
             else:
-                self._relations.post(message, now_ns)
+                self._members.post(message, now_ns)
         return states
 
     def go_on(self, now_ns: int) -> None:
         """Called while the disk is slow."""
         if len(self._heard) < HEARD_MAX:
             for posted in self._hear():
-                if isinstance(posted.letter, Consensus):
-                    self._relations.receive(posted, now_ns)
+                if isinstance(posted.body, RaftMessage):
+                    self._members.receive(posted, now_ns)
                 else:
                     self._heard.append(posted)
         self._core.tick(now_ns)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from corvo.model.drain_rate import Pace
+from corvo.model.drain_rate import DrainRate
 from corvo.model.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
@@ -19,9 +19,9 @@ from corvo.queries.job import Await
 from corvo.state.claim_limits import NO_LIMIT, room
 from corvo.state.tables import Tables
 from corvo.wire import Call, Reply, decode_ask, pieces, reply_to
-from shards.intake.event_waits import Listeners
+from shards.intake.event_waits import EventWaits
 from shards.intake.presence import Presence
-from shards.intake.waiters import Parking, Waiting
+from shards.intake.waiters import PendingCall, Waiters
 
 CALLS_WAITING_MAX = 16_384  # admitted and not yet in the log
 CALLS_OF_QUEUE_MAX = CALLS_WAITING_MAX // 2  # of them for one queue: a flood of one leaves room for the others
@@ -43,24 +43,24 @@ class Proposed(NamedTuple):
     term: int
     now: int
     due: list[bytes]  # operations of our own, which come first
-    batch: list[Waiting]  # calls in the order of the entry
+    batch: list[PendingCall]  # calls in the order of the entry
 
 
-class Door:
+class Admission:
     def __init__(self, tables: Tables, presence: Presence) -> None:
         self._tables = tables
         self._presence = presence
         self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
         self.on_gone: Callable[[bytes], None] = lambda peer: None  # is told of peers that are not; see `Relations`
         self.proposed: dict[int, Proposed] = {}  # by index
-        self.parking = Parking()
-        self.pulls: deque[Waiting] = deque()
-        self.listeners = Listeners(tables.journal, self.answer)
-        self.operations: deque[Waiting] = deque()  # for the log
-        self.queries: list[Waiting] = []  # for the leader's state
+        self.waiters = Waiters()
+        self.pulls: deque[PendingCall] = deque()
+        self.event_waits = EventWaits(tables.event_log, self.answer)
+        self.operations: deque[PendingCall] = deque()  # for the log
+        self.queries: list[PendingCall] = []  # for the leader's state
         self._waiting_bytes = 0  # of `operations`
         self._of_queue: dict[str, int] = {}  # calls among them that bring jobs to a queue, or take them from it
-        self._pace = Pace()
+        self._pace = DrainRate()
         self.overloads = 0
         self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
         self._recheck_at_ns = 0
@@ -78,7 +78,7 @@ class Door:
         except ValueError:  # msgspec's errors are ValueErrors
             self.answer(peer, call.id, _UNKNOWN)
             return
-        waiting = Waiting(peer, call.id, ask, call.ask, now_ns, now_ns + call.deadline_ms * _MS)
+        waiting = PendingCall(peer, call.id, ask, call.ask, now_ns, now_ns + call.deadline_ms * _MS)
         if isinstance(ask, Fetch):
             self._admit_fetch(waiting, ask)
         elif isinstance(ask, Operation):
@@ -89,23 +89,23 @@ class Door:
             self._admit_pull(waiting, ask)
         elif isinstance(ask, GetEvents):
             waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
-            self.listeners.admit(waiting, ask)
+            self.event_waits.admit(waiting, ask)
         else:
             self.queries.append(waiting)
 
     def _recall(self, peer: bytes, call_id: int) -> None:
         """Whoever asked waits no longer: answered now if it is parked, and never parked if it is on its way there."""
-        parked = self.parking.remove((peer, call_id))
+        parked = self.waiters.remove((peer, call_id))
         if parked is not None:
             self._answer_empty(parked)
             return
-        if self.listeners.recall((peer, call_id)):
+        if self.event_waits.recall((peer, call_id)):
             return
         for waiting in [*self.operations, *(each for entry in self.proposed.values() for each in entry.batch)]:
             if waiting.key == (peer, call_id):
                 waiting.wait_until_ns = waiting.arrived_ns
 
-    def _admit_operation(self, waiting: Waiting) -> None:
+    def _admit_operation(self, waiting: PendingCall) -> None:
         if len(self.operations) >= CALLS_WAITING_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
             self._turn_away(waiting, "this shard has as much waiting as it can hold", len(self.operations))
             return
@@ -119,7 +119,7 @@ class Door:
             for job in waiting.ask.jobs:
                 self._coming[job.queue] = self._coming.get(job.queue, 0) + 1
 
-    def _admit_fetch(self, waiting: Waiting, fetch: Fetch) -> None:
+    def _admit_fetch(self, waiting: PendingCall, fetch: Fetch) -> None:
         self._presence.ask(fetch.queues, waiting.arrived_ns)
         waiting.wait_until_ns = _patience_end(waiting, fetch.wait_ms)
         # A repeated fetch must reach the machine even when nothing is pending: it may hold claims already.
@@ -130,11 +130,11 @@ class Door:
 
     def _may_claim(self, fetch: Fetch, queue: str) -> bool:
         """Whether there is a job, or one is coming for which nobody stands in line already."""
-        if queue in self._coming and not (fetch.wait_ms and self.parking.waits_for(queue)):
+        if queue in self._coming and not (fetch.wait_ms and self.waiters.waits_for(queue)):
             return self._gate(queue) > 0
         return self._tables.has_pending(queue)
 
-    def _admit_await(self, waiting: Waiting, ask: Await) -> None:
+    def _admit_await(self, waiting: PendingCall, ask: Await) -> None:
         self._presence.ask(ask.queues, waiting.arrived_ns)
         waiting.wait_until_ns = _patience_end(waiting, ask.wait_ms)
         if any(self._tables.has_pending(queue) for queue in ask.queues):
@@ -143,13 +143,13 @@ class Door:
             self._park(waiting, ask.queues)
         self._presence.see(ask.worker_id, ask.hostname, ask.queues)
 
-    def _admit_pull(self, waiting: Waiting, pull: Pull) -> None:
+    def _admit_pull(self, waiting: PendingCall, pull: Pull) -> None:
         waiting.wait_until_ns = waiting.arrived_ns + pull.wait_ms * _MS
         if len(self.pulls) >= PULLS_PARKED_MAX:
             self.pulls.popleft()  # its sender asked again, or is gone
         self.pulls.append(waiting)
 
-    def wait_or_answer(self, waiting: Waiting, fetch: Fetch) -> None:
+    def wait_or_answer(self, waiting: PendingCall, fetch: Fetch) -> None:
         """A fetch that found nothing: parked while it has patience, never an entry of the log."""
         if waiting.wait_until_ns > waiting.arrived_ns:
             self._park(waiting, fetch.queues)
@@ -157,28 +157,28 @@ class Door:
         else:
             self.answer(waiting.peer, waiting.call_id, [])
 
-    def _park(self, waiting: Waiting, queues: list[str]) -> None:
-        if len(self.parking) >= CALLS_PARKED_MAX:
+    def _park(self, waiting: PendingCall, queues: list[str]) -> None:
+        if len(self.waiters) >= CALLS_PARKED_MAX:
             self._turn_away(waiting, "as many calls wait for jobs here as this shard can hold", CALLS_PARKED_MAX)
         else:
-            self.parking.park(waiting, queues)
+            self.waiters.park(waiting, queues)
 
-    def _enter(self, waiting: Waiting, queue: str) -> None:
+    def _enter(self, waiting: PendingCall, queue: str) -> None:
         self.operations.append(waiting)
         self._waiting_bytes += len(waiting.raw)
         self._of_queue[queue] = self._of_queue.get(queue, 0) + 1
 
-    def _turn_away(self, waiting: Waiting, why: str, ahead: int) -> None:
+    def _turn_away(self, waiting: PendingCall, why: str, ahead: int) -> None:
         self.overloads += 1
         hint_ms = self._pace.clears_in_ms(ahead)
         self.answer(waiting.peer, waiting.call_id, Refused("OVERLOADED", f"{why}; send the request again", hint_ms))
 
     # Waking
 
-    def wake_with(self, batch: list[Waiting]) -> None:
+    def wake_with(self, batch: list[PendingCall]) -> None:
         """Fetches that wait for what this batch enqueues join it: one trip through the log serves both."""
         coming, self._coming = self._coming, {}
-        if not len(self.parking):
+        if not len(self.waiters):
             return
         for queue, jobs in coming.items():
             # An await must not be told of jobs that are not there yet.
@@ -196,7 +196,7 @@ class Door:
         elif now_ns >= self._recheck_at_ns:
             self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS
             told, self.told = self.told, set()
-            self.wake_pending(sorted(queue for queue in told if self.parking.waits_for(queue)))
+            self.wake_pending(sorted(queue for queue in told if self.waiters.waits_for(queue)))
 
     def wake_pending(self, queues: list[str]) -> None:
         """Jobs are pending and calls wait for them: the longest waiting go ahead."""
@@ -211,35 +211,35 @@ class Door:
                     self.answer(woken.peer, woken.call_id, True)
                     self.told.add(queue)
 
-    def _wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[Waiting]:
+    def _wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[PendingCall]:
         """The longest waiting whose asker is still there. A job must not be claimed for a gateway that died: it would
         lie under a lease that nobody knows of, and lose an attempt."""
         while True:
-            woken = self.parking.wake(queue, jobs, only_fetches)
+            woken = self.waiters.wake(queue, jobs, only_fetches)
             gone = {peer for peer in {call.peer for call in woken} if not self.is_there(peer)}
             if not gone:
                 return woken
             for call in woken:
                 if call.peer not in gone:
                     assert isinstance(call.ask, Fetch | Await)
-                    self.parking.park(call, call.ask.queues)
+                    self.waiters.park(call, call.ask.queues)
             for peer in gone:
-                self.parking.forget_peer(peer)
+                self.waiters.forget_peer(peer)
                 self.on_gone(peer)
 
     def end_waits(self, now_ns: int) -> None:
-        for waiting in self.parking.over(now_ns):
+        for waiting in self.waiters.over(now_ns):
             self._answer_empty(waiting)
 
-    def _answer_empty(self, waiting: Waiting) -> None:
+    def _answer_empty(self, waiting: PendingCall) -> None:
         self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)
 
     # Out
 
-    def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[Waiting]:
+    def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[PendingCall]:
         """What goes into the next entry, oldest first; whose deadline has passed is told so instead."""
-        batch: list[Waiting] = []
-        late: list[Waiting] = []
+        batch: list[PendingCall] = []
+        late: list[PendingCall] = []
         size = 0
         while self.operations and len(batch) < calls_max and size < bytes_max:
             waiting = self.operations.popleft()
@@ -276,7 +276,7 @@ class Door:
 
     def refuse_all(self, refused: Refused) -> None:
         """The replica leads no longer: everything that waits for the leader is told, also what is parked."""
-        for waiting in [*self.operations, *self.queries, *self.parking.take_all()]:
+        for waiting in [*self.operations, *self.queries, *self.waiters.take_all()]:
             self.answer(waiting.peer, waiting.call_id, refused)
         self.operations.clear()
         self._of_queue.clear()
@@ -308,7 +308,7 @@ def _queue_of(ask: Operation | Query) -> str:
     return ask.queues[0] if isinstance(ask, Fetch) and ask.queues else ""
 
 
-def _patience_end(waiting: Waiting, wait_ms: int) -> int:
+def _patience_end(waiting: PendingCall, wait_ms: int) -> int:
     """Never beyond the caller's deadline: a call that is asked again late in its wait brings its old wait with it, and
     no job must be claimed for somebody who has given up."""
     asked = waiting.arrived_ns + wait_ms * _MS

@@ -12,8 +12,8 @@ import msgspec
 
 from corvo.model.errors import Refused
 from corvo.queries.events import NOW, EventsFound, GetEvents
-from corvo.state.event_log import Journal
-from shards.intake.waiters import CallKey, Waiting
+from corvo.state.event_log import EventLog
+from shards.intake.waiters import CallKey, PendingCall
 
 LISTENERS_MAX = 4_096
 LISTENERS_PER_TURN = 64
@@ -25,16 +25,16 @@ PASS_EACH_NS = 5_000  # between two walks along a long line: some ten times what
 _FULL = Refused("OVERLOADED", "this shard has as many listeners as it can hold; try again", 1_000)
 
 
-class Listener(msgspec.Struct):
-    waiting: Waiting
+class EventWait(msgspec.Struct):
+    waiting: PendingCall
     ask: GetEvents  # `after` moves on past what it does not ask for
 
 
-class Listeners:
-    def __init__(self, journal: Journal, answer: Callable[[bytes, int, object], None]) -> None:
-        self._journal = journal
+class EventWaits:
+    def __init__(self, event_log: EventLog, answer: Callable[[bytes, int, object], None]) -> None:
+        self._event_log = event_log
         self._answer = answer
-        self._parked: dict[CallKey, Listener] = {}
+        self._parked: dict[CallKey, EventWait] = {}
         self._seen = 0  # the journal's last event when it was looked at
         self._again_ns: int | None = None  # when somebody's time comes although nothing happens
         self._pass_ns = 0  # news wait until then
@@ -44,7 +44,7 @@ class Listeners:
     def __len__(self) -> int:
         return len(self._parked)
 
-    def admit(self, waiting: Waiting, ask: GetEvents) -> None:
+    def admit(self, waiting: PendingCall, ask: GetEvents) -> None:
         """Answered at once if there is something, or no patience; else parked."""
         moment_ns = waiting.arrived_ns
         if not self._is_behind and self._left > 0:
@@ -57,14 +57,14 @@ class Listeners:
         if len(self._parked) >= LISTENERS_MAX and waiting.key not in self._parked:
             self._answer(waiting.peer, waiting.call_id, _FULL)
         else:
-            self._parked[waiting.key] = Listener(waiting, ask)
+            self._parked[waiting.key] = EventWait(waiting, ask)
             self._look_by(moment_ns)
 
     def recall(self, key: CallKey) -> bool:
-        listener = self._parked.pop(key, None)
-        if listener is not None:
-            self._answer(*key, EventsFound(max(listener.ask.after, 0), []))  # nobody reads it
-        return listener is not None
+        event_wait = self._parked.pop(key, None)
+        if event_wait is not None:
+            self._answer(*key, EventsFound(max(event_wait.ask.after, 0), []))  # nobody reads it
+        return event_wait is not None
 
     def serve(self, now_ns: int) -> None:
         """Once in a turn."""
@@ -75,17 +75,17 @@ class Listeners:
     def _is_time(self, now_ns: int) -> bool:
         if self._again_ns is not None and now_ns >= self._again_ns:
             return True
-        return self._seen != self._journal.last and now_ns >= self._pass_ns
+        return self._seen != self._event_log.last and now_ns >= self._pass_ns
 
     def _walk(self, now_ns: int) -> None:
-        self._seen = self._journal.last
+        self._seen = self._event_log.last
         self._again_ns = None
         self._is_behind = False
         self._pass_ns = now_ns + max(len(self._parked) - LISTENERS_PER_TURN, 0) * PASS_EACH_NS
         gather_ns = max(GATHER_NS, len(self._parked) * GATHER_EACH_NS)
         looks = 0
-        for key, listener in list(self._parked.items()):
-            waiting, ask = listener.waiting, listener.ask
+        for key, event_wait in list(self._parked.items()):
+            waiting, ask = event_wait.waiting, event_wait.ask
             is_over = now_ns >= waiting.wait_until_ns
             if not is_over and ask.after >= self._seen:
                 self._look_by(waiting.wait_until_ns)
@@ -98,29 +98,29 @@ class Listeners:
                 self._look_by(now_ns)
             else:
                 looks += 1
-                self._serve_one(key, listener, is_over, now_ns)
+                self._serve_one(key, event_wait, is_over, now_ns)
 
-    def _serve_one(self, key: CallKey, listener: Listener, is_over: bool, now_ns: int) -> None:
+    def _serve_one(self, key: CallKey, event_wait: EventWait, is_over: bool, now_ns: int) -> None:
         del self._parked[key]
-        found = self._look(listener.ask)
+        found = self._look(event_wait.ask)
         if found.events or found.missed or is_over:
             self._answer(*key, found)
             return
-        listener.ask.after = found.upto
-        self._parked[key] = listener  # behind all others
-        self._look_by(now_ns if found.has_more else listener.waiting.wait_until_ns)
+        event_wait.ask.after = found.upto
+        self._parked[key] = event_wait  # behind all others
+        self._look_by(now_ns if found.has_more else event_wait.waiting.wait_until_ns)
 
     def _look(self, ask: GetEvents) -> EventsFound:
-        found = ask.look(self._journal)
+        found = ask.look(self._event_log)
         if ask.after != NOW:
-            self._left -= found.upto - max(ask.after, self._journal.first - 1)
+            self._left -= found.upto - max(ask.after, self._event_log.first - 1)
         return found
 
     def next_ns(self) -> int | None:
         """When `serve` wants to be called although nothing arrives; in the past: now."""
         if not self._parked:
             return None
-        if self._seen == self._journal.last:
+        if self._seen == self._event_log.last:
             return self._again_ns
         return self._pass_ns if self._again_ns is None else min(self._pass_ns, self._again_ns)
 

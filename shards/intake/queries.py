@@ -5,60 +5,60 @@ from collections.abc import Callable
 from corvo.model.errors import Refusal, Refused
 from corvo.ops.operation import Read
 from corvo.queries.cluster import GetStatus, ShardStatus
-from corvo.queries.feed import Batch, Pull, Scan
+from corvo.queries.feed import FeedBatch, Pull, Scan
 from corvo.queries.why import Demand, Why
 from corvo.state.tables import Tables
 from shards import raft
 from shards.feed import Feed
-from shards.group.members import CHANGES_OF_MEMBERS, NO_LEADER, Relations
-from shards.intake.admission import Door
+from shards.group.members import CHANGES_OF_MEMBERS, NO_LEADER, Members
+from shards.intake.admission import Admission
 from shards.intake.presence import Presence
-from shards.storage.write_batcher import Batches
+from shards.storage.write_batcher import WriteBatcher
 
 
-class Questions:
+class Queries:
     def __init__(
         self,
-        door: Door,
+        admission: Admission,
         tables: Tables,
         feed: Feed,
         presence: Presence,
         core: raft.Raft,
-        relations: Relations,
-        batches: Batches,
+        members: Members,
+        batches: WriteBatcher,
         status: Callable[[], ShardStatus],
         monotonic_ns: Callable[[], int],
     ) -> None:
-        self._door = door
+        self._admission = admission
         self._tables = tables
         self._feed = feed
         self._presence = presence
         self._core = core
-        self._relations = relations
-        self._batches = batches
+        self._members = members
+        self._batcher = batches
         self._status = status
         self._monotonic_ns = monotonic_ns
 
     def take_up(self, now_ns: int) -> None:
         """All that wait at the door. Reads are put to Raft, which says when they may happen (`answer_reads`)."""
-        queries, self._door.queries = self._door.queries, []
+        queries, self._admission.queries = self._admission.queries, []
         reads = []
         for waiting in queries:
             if isinstance(waiting.ask, Read):
                 reads.append(waiting)
             elif isinstance(waiting.ask, GetStatus):
-                if not self._relations.pass_to(waiting.ask.node_id, waiting, now_ns):
-                    self._door.answer(waiting.peer, waiting.call_id, self._status())
+                if not self._members.forward_to(waiting.ask.node_id, waiting, now_ns):
+                    self._admission.answer(waiting.peer, waiting.call_id, self._status())
             elif isinstance(waiting.ask, Scan):
-                piece = self._feed.scan(waiting.ask.start, waiting.ask.records_max, self._batches.durable_index)
-                self._door.answer(waiting.peer, waiting.call_id, piece)
+                piece = self._feed.scan(waiting.ask.start, waiting.ask.records_max, self._batcher.durable_index)
+                self._admission.answer(waiting.peer, waiting.call_id, piece)
             elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
-                self._relations.ask_of_members(waiting)
+                self._members.change_members(waiting)
         if reads:
             try:
                 self._core.read_index(reads)
             except raft.NotLeader:
-                self._door.refuse(reads, NO_LEADER)
+                self._admission.refuse(reads, NO_LEADER)
         self._answer_pulls(now_ns)
 
     def answer_reads(self, context: object) -> None:
@@ -68,7 +68,7 @@ class Questions:
                 answer = self._read(waiting.ask)
             except Refusal as refusal:
                 answer = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
-            self._door.answer(waiting.peer, waiting.call_id, answer)
+            self._admission.answer(waiting.peer, waiting.call_id, answer)
 
     def _read(self, read: Read) -> object:
         """Some answers need more than the tables: who asks for work is in no log."""
@@ -77,11 +77,11 @@ class Questions:
         return read.read(self._tables)
 
     def _demand(self, queue: str) -> Demand:
-        return self._presence.demand(queue, self._monotonic_ns(), self._door.parking.waits_for(queue))
+        return self._presence.demand(queue, self._monotonic_ns(), self._admission.waiters.waits_for(queue))
 
     def _answer_pulls(self, now_ns: int) -> None:
         """A pull is answered when there is something to tell, or when its patience ends."""
-        pulls = self._door.pulls
+        pulls = self._admission.pulls
         for _ in range(len(pulls)):
             waiting = pulls.popleft()
             pull = waiting.ask
@@ -94,8 +94,8 @@ class Questions:
                 pulls.append(waiting)
                 continue
             if is_repeating:
-                batch = Batch(pull.after, [])
+                batch = FeedBatch(pull.after, [])
             else:
                 batch = self._feed.pull(pull.after, pull.records_max, self._tables.overlay)
             batch.presence = self._presence.take_news()
-            self._door.answer(waiting.peer, waiting.call_id, batch)
+            self._admission.answer(waiting.peer, waiting.call_id, batch)

@@ -17,7 +17,7 @@ from corvo.queries.job import Await
 CallKey = tuple[bytes, int]  # peer, call id
 
 
-class Waiting(msgspec.Struct):
+class PendingCall(msgspec.Struct):
     """A call that has been admitted and not answered."""
 
     peer: bytes
@@ -34,17 +34,17 @@ class Waiting(msgspec.Struct):
         return self.peer, self.call_id
 
 
-class Parking:
+class Waiters:
     def __init__(self) -> None:
-        self._calls: dict[CallKey, Waiting] = {}
-        self._by_queue: dict[str, OrderedDict[CallKey, Waiting]] = {}
+        self._calls: dict[CallKey, PendingCall] = {}
+        self._by_queue: dict[str, OrderedDict[CallKey, PendingCall]] = {}
         self._ends: list[tuple[int, bytes, int]] = []
         self._last_ticket = 0
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def park(self, call: Waiting, queues: Iterable[str]) -> None:
+    def park(self, call: PendingCall, queues: Iterable[str]) -> None:
         self.remove(call.key)  # a call that is sent again takes the place of its first sending
         is_back = call.ticket > 0
         if not is_back:
@@ -57,7 +57,7 @@ class Parking:
                 _move_to_place(line, call)
         heappush(self._ends, (call.wait_until_ns, *call.key))
 
-    def remove(self, key: CallKey) -> Waiting | None:
+    def remove(self, key: CallKey) -> PendingCall | None:
         call = self._calls.pop(key, None)
         if call is not None:
             assert isinstance(call.ask, Fetch | Await)
@@ -72,10 +72,10 @@ class Parking:
     def waits_for(self, queue: str) -> bool:
         return queue in self._by_queue
 
-    def wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[Waiting]:
+    def wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[PendingCall]:
         """As many of the longest waiting as there are jobs for. With `only_fetches` awaits keep waiting in their
         places, and the jobs that are theirs are left to them."""
-        woken: list[Waiting] = []
+        woken: list[PendingCall] = []
         for call in self._by_queue.get(queue, {}).values():
             if jobs <= 0:
                 break
@@ -90,9 +90,9 @@ class Parking:
             self.remove(call.key)
         return woken
 
-    def over(self, now_ns: int) -> list[Waiting]:
+    def over(self, now_ns: int) -> list[PendingCall]:
         """Calls whose patience is at an end."""
-        ended: list[Waiting] = []
+        ended: list[PendingCall] = []
         while self._ends and self._ends[0][0] <= now_ns:
             until, peer, call_id = heappop(self._ends)
             call = self._calls.get((peer, call_id))
@@ -105,7 +105,7 @@ class Parking:
         """The earliest end; one that was removed meanwhile only wakes us early."""
         return self._ends[0][0] if self._ends else None
 
-    def take_all(self) -> list[Waiting]:
+    def take_all(self) -> list[PendingCall]:
         calls = list(self._calls.values())
         self._calls.clear()
         self._by_queue.clear()
@@ -121,7 +121,7 @@ class Parking:
             self.remove(key)
 
 
-def _move_to_place(line: OrderedDict[CallKey, Waiting], call: Waiting) -> None:
+def _move_to_place(line: OrderedDict[CallKey, PendingCall], call: PendingCall) -> None:
     """To the head of the line, behind those with older tickets: whoever comes back was among the first."""
     older: list[CallKey] = []
     line.move_to_end(call.key, last=False)

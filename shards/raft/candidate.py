@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shards.raft.messages import AnyMessage, PreVote, PreVoteReply, ReadRequest, Vote, VoteReply
-from shards.raft.quorum import UNBOUNDED, Tally, tally_jointly
+from shards.raft.quorum import UNBOUNDED, VoteCount, tally_jointly
 from shards.raft.ready import Role
 
 if TYPE_CHECKING:
     from shards.raft.core import Raft
 
 
-class Canvass:
+class Campaign:
     """What both kinds of candidate share: counting, giving way to a leader, trying again."""
 
     role: Role
@@ -31,9 +31,9 @@ class Canvass:
         self.votes.setdefault(voter, granted)
         membership = self.raft.membership
         result = tally_jointly(membership.voters, membership.outgoing, self.votes)
-        if result is Tally.WON:
+        if result is VoteCount.WON:
             self.won()
-        elif result is Tally.LOST:
+        elif result is VoteCount.LOST:
             self.raft.become_follower(self.raft.term, None)
 
     def won(self) -> None:
@@ -81,7 +81,7 @@ class Canvass:
         return UNBOUNDED
 
 
-class PreCandidate(Canvass):
+class PreCandidate(Campaign):
     role = Role.PRE_CANDIDATE
 
     def begin(self) -> None:
@@ -100,10 +100,10 @@ class PreCandidate(Canvass):
             if not message.granted or message.term == self.raft.term + 1:
                 self.record(message.sender, message.granted)
         else:
-            Canvass.step(self, message)
+            Campaign.step(self, message)
 
 
-class Candidate(Canvass):
+class Candidate(Campaign):
     role = Role.CANDIDATE
 
     def begin(self, is_transfer: bool) -> None:
@@ -129,4 +129,4 @@ class Candidate(Canvass):
         if isinstance(message, VoteReply):
             self.record(message.sender, message.granted)
         else:
-            Canvass.step(self, message)
+            Campaign.step(self, message)

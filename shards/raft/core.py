@@ -35,7 +35,7 @@ from shards.raft.messages import (
 )
 from shards.raft.options import Options
 from shards.raft.progress import PeerStatus
-from shards.raft.ready import Divergence, Outbox, Ready, Role
+from shards.raft.ready import Divergence, Ready, ReadyBuilder, Role
 from shards.raft.refusals import NotLeader
 
 Stance = Follower | PreCandidate | Candidate | Leader
@@ -71,7 +71,7 @@ class Raft:
         self.log = Log(restored, log_reader, options.tail_bytes_max)
         assert self.term >= self.log.last_term, "the log holds an entry of a later term than the hard state"
         self.points = StatePoints(options.points_max)
-        self.outbox = Outbox()
+        self.outbox = ReadyBuilder()
         self.leader_id: str | None = None
         # A lease that we confirmed in a former life may still be running: nobody gets our vote before it is over.
         self._started_until_ns = now_ns + options.election_ns

@@ -8,9 +8,9 @@ from shards.raft.messages import (
     AnyMessage,
     Append,
     AppendReply,
-    Heartbeat,
     HeartbeatReply,
     InstallSnapshot,
+    LeaderHeartbeat,
     ReadReply,
     ReadRequest,
     TimeoutNow,
@@ -41,7 +41,7 @@ class Follower:
             self.raft.hear_leader(message.sender)
         if isinstance(message, Append):
             self._append(message)
-        elif isinstance(message, Heartbeat):
+        elif isinstance(message, LeaderHeartbeat):
             self._heartbeat(message)
         elif isinstance(message, InstallSnapshot):
             self._install(message)
@@ -91,7 +91,7 @@ class Follower:
             )
         )
 
-    def _heartbeat(self, message: Heartbeat) -> None:
+    def _heartbeat(self, message: LeaderHeartbeat) -> None:
         raft = self.raft
         raft.log.commit_up_to(min(message.commit, self.verified))
         raft.compare_states(message.sender, message.point)

@@ -11,9 +11,9 @@ from shards.raft.membership import ChangeKind, ImpossibleChange, MembershipChang
 from shards.raft.messages import (
     AnyMessage,
     AppendReply,
-    Entry,
     EntryKind,
     HeartbeatReply,
+    LogEntry,
     ReadRequest,
     TimeoutNow,
     encode_membership,
@@ -62,10 +62,10 @@ class Leader:
     def _append(self, kind: EntryKind, payload: bytes) -> tuple[int, int]:
         log, term = self.raft.log, self.raft.term
         index = log.last_index + 1
-        log.append(Entry(index, term, kind, payload))
+        log.append(LogEntry(index, term, kind, payload))
         return index, term
 
-    def handed_out(self, entries: list[Entry]) -> None:
+    def handed_out(self, entries: list[LogEntry]) -> None:
         """These are committed: they no longer weigh on the allowance."""
         for entry in entries:
             self._uncommitted_bytes -= len(entry.payload)

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from shards.raft.membership import Membership
-from shards.raft.messages import Entry, EntryKind, HardState
+from shards.raft.messages import EntryKind, HardState, LogEntry
 
 
 class LogReader(Protocol):
@@ -25,7 +25,7 @@ class LogReader(Protocol):
     def term(self, index: int) -> int | None:
         """The term of a stored entry, or of the point just before the first one; None when it is gone."""
 
-    def entries(self, low: int, high: int, bytes_max: int) -> list[Entry]:
+    def entries(self, low: int, high: int, bytes_max: int) -> list[LogEntry]:
         """Consecutive entries from `low`, at most to `high`; at least one, even above `bytes_max`."""
 
 
@@ -77,7 +77,7 @@ class Log:
         self.applied = self.applying = restored.applied
         self.commit = max(restored.hard_state.commit, restored.applied)
         self.applying_bytes = 0
-        self.tail: list[Entry] = []  # entries from tail_first to last_index
+        self.tail: list[LogEntry] = []  # entries from tail_first to last_index
         self.tail_first = restored.last_index + 1
         self.tail_bytes = 0
         self.anchor_term = restored.last_term  # term at tail_first - 1: spares a disk read for every Append
@@ -129,7 +129,7 @@ class Log:
                 high = middle - 1
         return low, self.term(low) or 0
 
-    def entries(self, low: int, high: int, bytes_max: int) -> list[Entry]:
+    def entries(self, low: int, high: int, bytes_max: int) -> list[LogEntry]:
         """Consecutive entries from `low`; fewer than asked when bytes or the border to the disk say so."""
         assert self.snapshot_index < low <= high <= self.last_index, "entries outside the log asked for"
         if low < self.tail_first:
@@ -158,7 +158,7 @@ class Log:
 
     # --- growing and shrinking
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LogEntry) -> None:
         assert entry.index == self.last_index + 1, "a log has no holes"
         self.tail.append(entry)
         self.tail_bytes += len(entry.payload)
@@ -166,7 +166,7 @@ class Log:
         if entry.kind == EntryKind.MEMBERSHIP:
             self.membership_indices.append(entry.index)
 
-    def accept(self, entries: list[Entry]) -> int | None:
+    def accept(self, entries: list[LogEntry]) -> int | None:
         """Take a leader's entries after a point that matched; returns where the log was cut, if it was.
 
         Only a conflict cuts: a late duplicate of an old Append must not remove what came after it
@@ -231,7 +231,7 @@ class Log:
 
     # --- the host's side
 
-    def take_unhanded(self) -> list[Entry]:
+    def take_unhanded(self) -> list[LogEntry]:
         """The entries that the host has not been given yet."""
         start = self.handed + 1 - self.tail_first
         assert start >= 0, "an entry left memory before it was written"
@@ -248,7 +248,7 @@ class Log:
             assert index <= self.last_index, "commitment ran ahead of the log"
             self.commit = index
 
-    def take_committed(self, bytes_max: int) -> list[Entry]:
+    def take_committed(self, bytes_max: int) -> list[LogEntry]:
         """The next committed entries to apply, each exactly once; none while the host has enough to do."""
         if self.applying == self.commit or self.applying_bytes >= bytes_max:
             return []

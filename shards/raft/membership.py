@@ -51,7 +51,7 @@ class ChangeKind(enum.IntEnum):
     REMOVE = 2
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
+class MembershipStep(msgspec.Struct, frozen=True, array_like=True):
     kind: ChangeKind
     replica: str
 
@@ -59,19 +59,19 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
 class MembershipChange(msgspec.Struct, frozen=True, array_like=True):
     """What an operator asks for: all steps happen together or not at all."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MembershipStep, ...]
 
 
 def add_learner(replica: str) -> MembershipChange:
-    return MembershipChange((Step(ChangeKind.ADD_LEARNER, replica),))
+    return MembershipChange((MembershipStep(ChangeKind.ADD_LEARNER, replica),))
 
 
 def promote(replica: str) -> MembershipChange:
-    return MembershipChange((Step(ChangeKind.PROMOTE, replica),))
+    return MembershipChange((MembershipStep(ChangeKind.PROMOTE, replica),))
 
 
 def remove(replica: str) -> MembershipChange:
-    return MembershipChange((Step(ChangeKind.REMOVE, replica),))
+    return MembershipChange((MembershipStep(ChangeKind.REMOVE, replica),))
 
 
 class ImpossibleChange(ValueError):
@@ -106,7 +106,9 @@ def leave(current: Membership, config_id: int) -> Membership:
     return Membership(config_id, current.voters, (), current.learners + current.learners_next, ())
 
 
-def _take(step: Step, current: Membership, voters: list[str], learners: list[str], learners_next: list[str]) -> None:
+def _take(
+    step: MembershipStep, current: Membership, voters: list[str], learners: list[str], learners_next: list[str]
+) -> None:
     replica = step.replica
     if not replica:
         raise ImpossibleChange("a replica has no name")

@@ -27,7 +27,7 @@ class EntryKind(enum.IntEnum):
     MEMBERSHIP = 2  # payload is an encoded Membership
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class LogEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A line of the log. The payload stays opaque bytes from socket to disk."""
 
     index: int
@@ -110,7 +110,7 @@ class Append(Message, frozen=True, tag=6):
     prev_index: int
     prev_term: int
     commit: int
-    entries: list[Entry]
+    entries: list[LogEntry]
 
     def is_well_formed(self) -> bool:
         if not Message.is_well_formed(self) or self.term == 0 or self.prev_index < 0 or self.commit < 0:
@@ -137,7 +137,7 @@ class AppendReply(Message, frozen=True, tag=7):
         return Message.is_well_formed(self) and self.index >= 0 and self.hint_index >= 0 and self.hint_term >= 0
 
 
-class Heartbeat(Message, frozen=True, tag=8):
+class LeaderHeartbeat(Message, frozen=True, tag=8):
     """Keeps followers quiet, and asks them to confirm read rounds. Small, so it may have its own lane."""
 
     must_be_exact: ClassVar[bool] = False
@@ -195,7 +195,7 @@ AnyMessage = (
     | VoteReply
     | Append
     | AppendReply
-    | Heartbeat
+    | LeaderHeartbeat
     | HeartbeatReply
     | InstallSnapshot
     | TimeoutNow

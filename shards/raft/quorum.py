@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 UNBOUNDED = sys.maxsize  # what an empty set of voters agrees to
 
 
-class Tally(enum.Enum):
+class VoteCount(enum.Enum):
     PENDING = "pending"  # the voters not heard yet decide
     WON = "won"
     LOST = "lost"  # no answer of the missing voters can change it
@@ -36,23 +36,23 @@ def agreed_jointly(incoming: Sequence[int], outgoing: Sequence[int]) -> int:
     return min(agreed(incoming), agreed(outgoing))
 
 
-def tally(voters: Collection[str], votes: Mapping[str, bool]) -> Tally:
+def tally(voters: Collection[str], votes: Mapping[str, bool]) -> VoteCount:
     """How an election stands among these voters; votes of others are not looked at."""
     needed = len(voters) // 2 + 1
     granted = sum(1 for voter in voters if votes.get(voter) is True)
     refused = sum(1 for voter in voters if votes.get(voter) is False)
     if not voters or granted >= needed:
-        return Tally.WON
+        return VoteCount.WON
     if len(voters) - refused < needed:
-        return Tally.LOST
-    return Tally.PENDING
+        return VoteCount.LOST
+    return VoteCount.PENDING
 
 
-def tally_jointly(incoming: Collection[str], outgoing: Collection[str], votes: Mapping[str, bool]) -> Tally:
+def tally_jointly(incoming: Collection[str], outgoing: Collection[str], votes: Mapping[str, bool]) -> VoteCount:
     """An election is won when both majorities are, and lost as soon as one of them is."""
     results = (tally(incoming, votes), tally(outgoing, votes))
-    if Tally.LOST in results:
-        return Tally.LOST
-    if Tally.PENDING in results:
-        return Tally.PENDING
-    return Tally.WON
+    if VoteCount.LOST in results:
+        return VoteCount.LOST
+    if VoteCount.PENDING in results:
+        return VoteCount.PENDING
+    return VoteCount.WON

@@ -13,7 +13,7 @@ from collections import deque
 import msgspec
 
 from shards.raft.membership import Membership
-from shards.raft.messages import AnyMessage, Entry, HardState
+from shards.raft.messages import AnyMessage, HardState, LogEntry
 
 
 class Role(enum.Enum):
@@ -50,7 +50,7 @@ class Persist(msgspec.Struct, frozen=True, gc=False):
     token: int
     snapshot: SnapshotMarker | None  # replaces state and log; nothing older may be written afterwards
     truncate_after: int | None  # remove stored entries with a higher index
-    entries: list[Entry]
+    entries: list[LogEntry]
     hard_state: HardState | None
     membership: Membership | None  # the one in force at `applied_index`, when it changed
     must_sync: bool  # False: there is nothing to write
@@ -83,7 +83,7 @@ class Ready(msgspec.Struct, frozen=True):
     send_now: list[AnyMessage]  # at once, before or while the disk works
     persist: Persist | None  # hand to the disk
     send_after: list[AnyMessage]  # only when this Ready's persist is durable; never without a persist
-    apply: list[Entry]  # committed, in order, each exactly once; then call applied(index)
+    apply: list[LogEntry]  # committed, in order, each exactly once; then call applied(index)
     reads: list[tuple[object, int]]  # (context, read index): the machine has reached it, read now
     lease_reads: list[LeaseRead]
     reads_refused: list[object]  # contexts whose leader was lost: ask again
@@ -100,7 +100,7 @@ class _Pending(msgspec.Struct):
     handed_at_ns: int
 
 
-class Outbox:
+class ReadyBuilder:
     """Collects a turn's output, and remembers what the disk has not answered."""
 
     def __init__(self) -> None:

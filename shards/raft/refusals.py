@@ -11,31 +11,31 @@ Refused
 from __future__ import annotations
 
 
-class Refused(Exception):
+class RaftRefusal(Exception):
     """Base of all refusals."""
 
 
-class NotLeader(Refused):
+class NotLeader(RaftRefusal):
     def __init__(self, leader_hint: str | None) -> None:
         super().__init__(f"not the leader; {leader_hint or 'nobody known'} is")
         self.leader_hint = leader_hint
 
 
-class Transferring(Refused):
+class Transferring(RaftRefusal):
     def __init__(self, target: str) -> None:
         super().__init__(f"leadership is moving to {target}")
         self.target = target
 
 
-class TooMuchUncommitted(Refused):
+class TooMuchUncommitted(RaftRefusal):
     def __init__(self, uncommitted_bytes: int) -> None:
         super().__init__(f"{uncommitted_bytes} bytes wait for commitment")
         self.uncommitted_bytes = uncommitted_bytes
 
 
-class TransferRefused(Refused):
+class TransferRefused(RaftRefusal):
     pass
 
 
-class MembershipRefused(Refused):
+class MembershipRefused(RaftRefusal):
     pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shards.raft.membership import Membership
-from shards.raft.messages import Append, AppendReply, Entry, Heartbeat, InstallSnapshot
+from shards.raft.messages import Append, AppendReply, InstallSnapshot, LeaderHeartbeat, LogEntry
 from shards.raft.progress import Mode, PeerStatus, Progress
 from shards.raft.quorum import UNBOUNDED, agreed_jointly
 
@@ -81,7 +81,7 @@ class Replication:
             if prev_term is None:
                 self._send_snapshot(peer)
                 return
-            entries: list[Entry] = []
+            entries: list[LogEntry] = []
             # Through a full window only an empty Append goes: its answer shows whether the window was lost.
             if has_entries and not peer.is_window_full(messages_max, bytes_max):
                 entries = log.entries(peer.next, log.last_index, options.append_bytes_max)
@@ -112,7 +112,9 @@ class Replication:
         for peer in self.peers:
             # Never above its match: it cannot know by itself whether its tail is ours (etcd's rule).
             commit = min(peer.match, raft.log.commit)
-            message = Heartbeat(*raft.header(peer.replica), commit=commit, round=round_number, point=raft.points.latest)
+            message = LeaderHeartbeat(
+                *raft.header(peer.replica), commit=commit, round=round_number, point=raft.points.latest
+            )
             raft.outbox.send_now.append(message)
 
     # --- answers and reports

@@ -23,21 +23,21 @@ Record = tuple[bytes, bytes]
 _decode_membership = msgspec.msgpack.Decoder(raft.Membership).decode
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class StreamPosition(msgspec.Struct, frozen=True, array_like=True):
     """A boundary between two pieces: what everything before it comes to."""
 
     digest: bytes
     records: int = 0
     bytes: int = 0
 
-    def beyond(self, records: list[Record], is_last: bool) -> "Place":
+    def beyond(self, records: list[Record], is_last: bool) -> "StreamPosition":
         digest = blake2b(self.digest + encode((records, is_last)), digest_size=16).digest()
         size = sum(len(key) + len(value) for key, value in records)
-        return Place(digest, self.records + len(records), self.bytes + size)
+        return StreamPosition(digest, self.records + len(records), self.bytes + size)
 
 
-def first_place(applied: bytes) -> Place:
-    return Place(blake2b(applied, digest_size=16).digest())
+def first_place(applied: bytes) -> StreamPosition:
+    return StreamPosition(blake2b(applied, digest_size=16).digest())
 
 
 class Outgoing:
@@ -91,7 +91,7 @@ class Outgoing:
         self._view.close()
 
 
-class Arrived(msgspec.Struct, array_like=True):
+class StreamArrived(msgspec.Struct, array_like=True):
     """How far a state has come, as it is written beside its records."""
 
     sender: str
@@ -99,17 +99,17 @@ class Arrived(msgspec.Struct, array_like=True):
     install: raft.InstallSnapshot
     applied: bytes
     after: bytes
-    place: Place
+    place: StreamPosition
     is_complete: bool = False
 
 
-decode_arrived = msgspec.msgpack.Decoder(Arrived).decode
+decode_arrived = msgspec.msgpack.Decoder(StreamArrived).decode
 
 
 class Incoming:
     """A state on its way here, in a database of its own."""
 
-    def __init__(self, disk: Disk, arrived: Arrived) -> None:
+    def __init__(self, disk: Disk, arrived: StreamArrived) -> None:
         self.disk = disk
         self.arrived = arrived
 

@@ -6,7 +6,7 @@ from corvo.model.errors import Corrupt
 from corvo.runtime.process import sync_directory
 
 
-class Places:
+class Paths:
     def __init__(self, folder: Path, shard: int) -> None:
         self._folder = folder
         name = f"{shard:02d}"

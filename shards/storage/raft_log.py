@@ -19,7 +19,7 @@ import msgspec
 
 from corvo.model.errors import Corrupt
 from corvo.state import keys
-from shards.raft import Entry, EntryKind, HardState, Membership, Persist, Restored
+from shards.raft import EntryKind, HardState, LogEntry, Membership, Persist, Restored
 from shards.storage.leveldb import Disk
 
 _HEAD = struct.Struct(">QBI")
@@ -42,7 +42,7 @@ KEPT_ENTRIES_ALONE, KEPT_BYTES_ALONE = 256, 1024 * 1024
 COMPACT_PER_BATCH = 512  # more than come between two batches that cut
 
 
-class LogDisk:
+class RaftLog:
     """Knows where the log begins and ends; the host of `shards.raft` reads through it."""
 
     def __init__(self, disk: Disk) -> None:
@@ -64,8 +64,8 @@ class LogDisk:
         raw = self._disk.get(keys.log_entry(index))
         return None if raw is None else int(_HEAD.unpack_from(raw)[0])
 
-    def entries(self, low: int, high: int, bytes_max: int) -> list[Entry]:
-        found: list[Entry] = []
+    def entries(self, low: int, high: int, bytes_max: int) -> list[LogEntry]:
+        found: list[LogEntry] = []
         size = 0
         for key, raw in self._disk.scan(keys.log_entry(low), keys.log_entry(high + 1)):
             entry = _read(keys.log_index(key), raw)
@@ -146,7 +146,7 @@ class LogDisk:
         part[keys.LOG_META] = encode((self.first_index, term))
         return part
 
-    def _extend(self, entry: Entry) -> None:
+    def _extend(self, entry: LogEntry) -> None:
         self.last_index = entry.index
         self._sizes.append(len(entry.payload))
         self.bytes += len(entry.payload)
@@ -163,18 +163,18 @@ class LogDisk:
             self._last_term = entry.term
 
 
-def _written(entry: Entry) -> bytes:
+def _written(entry: LogEntry) -> bytes:
     return _HEAD.pack(entry.term, entry.kind, _sum(entry.index, entry.term, entry.kind, entry.payload)) + entry.payload
 
 
-def _read(index: int, raw: bytes) -> Entry:
+def _read(index: int, raw: bytes) -> LogEntry:
     if len(raw) < _HEAD.size:
         raise Corrupt(f"entry {index} of the log is cut short")
     term, kind, expected = _HEAD.unpack_from(raw)
     payload = raw[_HEAD.size :]
     if _sum(index, term, kind, payload) != expected:
         raise Corrupt(f"entry {index} of the log does not match its checksum")
-    return Entry(index, term, EntryKind(kind), payload)
+    return LogEntry(index, term, EntryKind(kind), payload)
 
 
 def _sum(index: int, term: int, kind: int, payload: bytes) -> int:

@@ -17,7 +17,7 @@ def at_once(write: Action, meanwhile: Action) -> None:
     write()
 
 
-class InThread:
+class SyncThread:
     """A `Writing` with one thread: at most one write is under way.
 
     Two locks handed back and forth, not an executor: every entry is written this way, and its futures and conditions

@@ -15,9 +15,9 @@ from corvo.state import keys
 from corvo.state.tables import Tables
 from shards import raft
 from shards.feed import Feed
-from shards.metrics import Meters
+from shards.metrics import ShardMetrics
 from shards.storage.leveldb import Disk
-from shards.storage.raft_log import KEPT_BYTES, LogDisk, Part
+from shards.storage.raft_log import KEPT_BYTES, Part, RaftLog
 from shards.storage.sync_thread import Action
 
 RIDE_AFTER_NS = 40_000_000  # state that is so old goes with the next entry
@@ -28,15 +28,15 @@ HELD_FOR_SLOW_BYTES = 4 * KEPT_BYTES  # of the log, for a follower that is slow;
 _TIED_TO_STATE = (keys.MEMBERSHIP, keys.FORGETFUL)  # true of the state that they are written with, not of an older one
 
 
-class Batches:
+class WriteBatcher:
     def __init__(
         self,
         disk: Disk,
-        log: LogDisk,
+        log: RaftLog,
         tables: Tables,
         feed: Feed,
         core: raft.Raft,
-        meters: Meters,
+        metrics: ShardMetrics,
         carry_out: Callable[[Action], None],
     ) -> None:
         """`carry_out` returns when the write that it is given is done."""
@@ -45,7 +45,7 @@ class Batches:
         self._tables = tables
         self._feed = feed
         self._core = core
-        self._meters = meters
+        self._metrics = metrics
         self._carry_out = carry_out
         self._log_part: Part = {}
         self._changed_ns = 0  # when the oldest state that is not on disk was applied; 0: all is on disk
@@ -97,4 +97,4 @@ class Batches:
     def _write(self, *parts: Part) -> None:
         started = perf_counter()
         self._carry_out(lambda: self._disk.write(*parts))
-        self._meters.sync_time.observe(perf_counter() - started)
+        self._metrics.sync_time.observe(perf_counter() - started)

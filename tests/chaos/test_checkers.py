@@ -10,11 +10,11 @@ from chaos import checkers
 from chaos.state import Held
 from chaos.workload import History
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Worker, new_queue
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.rules.batches import Batch
-from corvo.state.schedules import CatchUp, Schedule, Terms
+from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 
 
 def a_job(number: int, state: State = State.COMPLETED, token: int = 1) -> Job:
@@ -124,14 +124,14 @@ def test_a_worker_that_differs_is_noticed() -> None:
 
 
 def test_a_batch_that_differs_is_noticed() -> None:
-    batch = Batch("b", 10**18, Step("q"), total=3, ended=[1, 0, 0, 0])
+    batch = Batch("b", 10**18, ChainStep("q"), total=3, ended=[1, 0, 0, 0])
     held = Held(batches={"b": batch})
 
     every_change_is_noticed(lambda rows: checkers.unlike_batches(held, rows), {"id": "b", **checkers.batch_row(batch)})
 
 
 def test_a_schedule_that_differs_is_noticed() -> None:
-    terms = Terms("q", "* * * * *", "UTC", b"{}", Priority.NORMAL, 3, b"", "", 0, CatchUp.SKIP, 1)
+    terms = JobTemplate("q", "* * * * *", "UTC", b"{}", Priority.NORMAL, 3, b"", "", 0, CatchUp.SKIP, 1)
     schedule = Schedule("s", "name", terms, 10**18, 10**18, 10**18, 10**18)
     held = Held(schedules={"s": schedule})
 
@@ -152,9 +152,9 @@ def test_a_job_in_two_places_or_the_wrong_one_is_noticed() -> None:
 
 
 def test_bonds_and_controls_that_differ_are_noticed() -> None:
-    chain = Chain("c", 1, (Step("a"), Step("b", b'{"x": 1}')), on_exit=Step("e"))
-    bonds = Bonds(unique_key="k", batch_id="b", chain=chain, expire_at=10**18, hold_reason="r")
-    held = held_with(msgspec.structs.replace(a_job(1), bonds=bonds))
+    chain = Chain("c", 1, (ChainStep("a"), ChainStep("b", b'{"x": 1}')), on_exit=ChainStep("e"))
+    extras = JobExtras(unique_key="k", batch_id="b", chain=chain, expire_at=10**18, hold_reason="r")
+    held = held_with(msgspec.structs.replace(a_job(1), extras=extras))
     held.queues["q"].controls = Controls(True, True, 1, 2, 3, (4, 5, 6))
     jobs, queues = rows_like(held)
 

@@ -42,14 +42,14 @@ class Node:
         self.handle = handle
         self.folder = folder
 
-    def journal(self) -> list[tuple[str, str, int]]:
+    def event_log(self) -> list[tuple[str, str, int]]:
         path = self.folder / "journal"
         lines = path.read_text().splitlines() if path.exists() else []
         return [(word, name, int(pid)) for word, name, pid in (line.split() for line in lines)]
 
     def said(self, word: str, name: str) -> list[int]:
         """Pids that said so, in order."""
-        return [pid for said, who, pid in self.journal() if (said, who) == (word, name)]
+        return [pid for said, who, pid in self.event_log() if (said, who) == (word, name)]
 
     def output(self) -> str:
         return (self.folder / "output").read_text()

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from corvo.cli.commands import bench
 from corvo.client.bench import plan as plans
-from corvo.client.bench.plan import BadPlan, Plan, make_plan
+from corvo.client.bench.plan import BadPlan, BenchPlan, make_plan
 from corvo.client.bench.tally import Tally, percentiles
 from corvo.model.limits import FETCH_COUNT_MAX
 
 
-def a_plan(**given: Any) -> Plan:
+def a_plan(**given: Any) -> BenchPlan:
     usual: dict[str, Any] = {"mode": "steady", "protocol": "stream", "connections": 2, "queues": 1, "payload_bytes": 9}
     return make_plan(**{**usual, "batch": None, "jobs": None, "seconds": None, "rate": None, **given})
 

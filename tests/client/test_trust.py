@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corvo.cli.main import run
-from corvo.client.http import Client, Untrusted
+from corvo.client.http import Client, UntrustedServer
 from corvo.client.trust import BadAuthority, trusting
 from corvo.runtime.certificate import load_certificate
 from tests.cli.answers import prepare
@@ -37,7 +37,7 @@ def test_a_server_whose_authority_is_named_is_believed(secure: Playback, authori
 
 
 def test_a_server_that_nobody_vouches_for_is_not_believed(secure: Playback) -> None:
-    with Client(secure.url) as client, pytest.raises(Untrusted) as refused:
+    with Client(secure.url) as client, pytest.raises(UntrustedServer) as refused:
         client.queues()
 
     assert "is not trusted: unable to get local issuer certificate; --ca-cert or CORVO_CA_CERT" in str(refused.value)
@@ -45,13 +45,16 @@ def test_a_server_that_nobody_vouches_for_is_not_believed(secure: Playback) -> N
 
 def test_a_server_of_another_authority_is_not_believed(secure: Playback, tmp_path: Path) -> None:
     other = Authority(tmp_path)
-    with Client(secure.url, ca_cert=other.file) as client, pytest.raises(Untrusted, match="is not trusted"):
+    with Client(secure.url, ca_cert=other.file) as client, pytest.raises(UntrustedServer, match="is not trusted"):
         client.queues()
 
 
 def test_a_server_of_another_name_is_not_believed(secure: Playback, authority: Authority) -> None:
     elsewhere = secure.url.replace("127.0.0.1", "127.1")
-    with Client(elsewhere, ca_cert=authority.file) as client, pytest.raises(Untrusted, match=r"valid for .127\.1."):
+    with (
+        Client(elsewhere, ca_cert=authority.file) as client,
+        pytest.raises(UntrustedServer, match=r"valid for .127\.1."),
+    ):
         client.queues()
 
 
@@ -80,7 +83,7 @@ def test_a_file_of_authorities_that_is_none_is_named(tmp_path: Path, monkeypatch
 
 def test_tls_to_a_server_of_plain_words_is_told_apart(playback: Playback, authority: Authority) -> None:
     address = playback.url.replace("http", "https")
-    with Client(address, ca_cert=authority.file) as client, pytest.raises(Untrusted, match="begins with http://"):
+    with Client(address, ca_cert=authority.file) as client, pytest.raises(UntrustedServer, match="begins with http://"):
         client.queues()
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.job_extras import Bonds, Chain, IfLost, Step
+from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.limits import DELIVERY_BYTES_MAX
 from corvo.ops.batches.add_to_batch import AddToBatch
@@ -24,7 +24,7 @@ from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.batches import BatchSpec
 from corvo.rules.errands.register import ERRANDS, decode_errand
-from corvo.state.outbox import Errands
+from corvo.state.outbox import Outbox
 from tests.support.builders import ack, enqueue, fail, fetch, job_id, new_job
 from tests.support.machine import Told, told
 from tests.support.shards import Shards, queue_on
@@ -53,14 +53,14 @@ def _pending(shards: Shards, queue: str) -> int:
     return 0 if found is None else found.counts[State.PENDING]
 
 
-_CHAIN = Chain("chain", 0, (Step(HOME), Step(NEAR), Step(FAR)))
+_CHAIN = Chain("chain", 0, (ChainStep(HOME), ChainStep(NEAR), ChainStep(FAR)))
 _MEMBERS = [new_job(job_id(n, shard), queue) for n, shard, queue in ((1, 0, HOME), (2, 1, NEAR), (3, 2, FAR))]
 _MEMBERS += [new_job(job_id(n, 1), NEAR) for n in (4, 5)]
-_CALLBACKS = BatchSpec(on_complete=Step("done" + FAR), on_failure=Step(NEAR + "-ill"))
+_CALLBACKS = BatchSpec(on_complete=ChainStep("done" + FAR), on_failure=ChainStep(NEAR + "-ill"))
 
 EXCHANGES: dict[str, Exchange] = {
     "a chain goes on": Exchange(
-        prepare=[(0, enqueue(new_job(1, HOME, bonds=Bonds(chain=_CHAIN)))), (0, fetch(HOME))],
+        prepare=[(0, enqueue(new_job(1, HOME, extras=JobExtras(chain=_CHAIN)))), (0, fetch(HOME))],
         gives=[(0, ack(1, result=b'{"n": 1}'))],
         holds=lambda shards: _pending(shards, NEAR) == 1,
     ),
@@ -85,7 +85,7 @@ EXCHANGES: dict[str, Exchange] = {
     "a job waits for another": Exchange(
         prepare=[(0, enqueue(new_job(1, HOME))), (0, fetch(HOME))],
         gives=[
-            (1, enqueue(new_job(job_id(2, 1), NEAR, bonds=Bonds(waits_for=(job_id(1),))))),
+            (1, enqueue(new_job(job_id(2, 1), NEAR, extras=JobExtras(waits_for=(job_id(1),))))),
             (0, ack(1)),
         ],
         holds=lambda shards: _job_at(shards, 1, job_id(2, 1), NEAR, State.PENDING),
@@ -93,8 +93,11 @@ EXCHANGES: dict[str, Exchange] = {
     "jobs lose what they waited for, one after the other": Exchange(
         prepare=[(0, enqueue(new_job(1, HOME, max_retries=1))), (0, fetch(HOME))],
         gives=[
-            (1, enqueue(new_job(job_id(2, 1), NEAR, bonds=Bonds(waits_for=(job_id(1),))))),
-            (2, enqueue(new_job(job_id(3, 2), FAR, bonds=Bonds(waits_for=(job_id(2, 1),), if_lost=IfLost.CANCEL)))),
+            (1, enqueue(new_job(job_id(2, 1), NEAR, extras=JobExtras(waits_for=(job_id(1),))))),
+            (
+                2,
+                enqueue(new_job(job_id(3, 2), FAR, extras=JobExtras(waits_for=(job_id(2, 1),), if_lost=IfLost.CANCEL))),
+            ),
             (0, fail(1, error="boom")),
         ],
         holds=lambda shards: (
@@ -104,8 +107,13 @@ EXCHANGES: dict[str, Exchange] = {
     ),
     "a job moves with all that belongs to it": Exchange(
         prepare=[
-            (0, enqueue(new_job(1, HOME, bonds=Bonds(unique_key="k", idempotency_key="i", expire_after_ms=60_000)))),
-            (1, enqueue(new_job(job_id(2, 1), NEAR, bonds=Bonds(waits_for=(job_id(1),))))),
+            (
+                0,
+                enqueue(
+                    new_job(1, HOME, extras=JobExtras(unique_key="k", idempotency_key="i", expire_after_ms=60_000))
+                ),
+            ),
+            (1, enqueue(new_job(job_id(2, 1), NEAR, extras=JobExtras(waits_for=(job_id(1),))))),
             (0, fetch(HOME)),
             (0, fail(1, error="boom")),
         ],
@@ -126,7 +134,7 @@ EXCHANGES: dict[str, Exchange] = {
     "a job is waited for where it no longer lives": Exchange(
         prepare=[(0, enqueue(new_job(1, HOME))), (0, Move(7, job_id(1), NEAR)), (1, fetch(NEAR))],
         gives=[
-            (2, enqueue(new_job(job_id(2, 2), FAR, bonds=Bonds(waits_for=(job_id(1),))))),
+            (2, enqueue(new_job(job_id(2, 2), FAR, extras=JobExtras(waits_for=(job_id(1),))))),
             (1, ack(1)),
         ],
         holds=lambda shards: _job_at(shards, 2, job_id(2, 2), FAR, State.PENDING),
@@ -183,7 +191,7 @@ class Teller:
                     self._step("confirm", source, target, Confirm(target, done))
         raise AssertionError("errands never end")
 
-    def _errands(self, shard: int) -> Errands:
+    def _errands(self, shard: int) -> Outbox:
         return self.shards[shard].tables.errands
 
     def _step(self, name: str, source: int, target: int, operation: Operation) -> int | None:

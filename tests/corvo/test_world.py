@@ -22,9 +22,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from corvo.model.errors import Refused
 from corvo.model.events import HAPPENING_NAMES
 from corvo.model.job import PRIORITY_NAMES, Job, Priority
-from corvo.model.job_extras import IF_LOST_NAMES, OUTCOME_NAMES, UNIQUE_UNTIL_NAMES, Bonds, IfLost, UniqueUntil
+from corvo.model.job_extras import IF_LOST_NAMES, OUTCOME_NAMES, UNIQUE_UNTIL_NAMES, IfLost, JobExtras, UniqueUntil
 from corvo.model.job_extras import Chain as StoredChain
-from corvo.model.job_extras import Step as StoredStep
+from corvo.model.job_extras import ChainStep as StoredStep
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_queue
@@ -103,7 +103,7 @@ def stored_chain(new: New) -> StoredChain | None:
 
 
 def stored(new: New) -> NewJob:
-    bonds = Bonds(
+    extras = JobExtras(
         unique_key=new.unique_key,
         unique_period_ms=new.unique_ms,
         unique_until=UniqueUntil(UNIQUE_UNTIL_NAMES.index(new.unique_until)),
@@ -124,7 +124,7 @@ def stored(new: New) -> NewJob:
         max_delay_ms=new.cap_ms,
         scheduled_at=new.scheduled_at,
         parent_id=new.parent,
-        bonds=None if bonds == Bonds() else bonds,
+        extras=None if extras == JobExtras() else extras,
     )
 
 
@@ -573,7 +573,7 @@ class Twins:
 
     def compare_events(self, shard: int, machine: Machine) -> None:
         events = told(dict(machine._scan(keys.EVENTS))).events
-        found = Counter((HAPPENING_NAMES[event.happening], event.job_id, event.queue) for _, event in events)
+        found = Counter((HAPPENING_NAMES[event.kind], event.job_id, event.queue) for _, event in events)
         assert found == {each[1:]: count for each, count in self.world.events.items() if each[0] == shard}
 
 
@@ -587,7 +587,7 @@ def _ack_item(job: str, token: int, result: Any, exits: bool) -> AckItem:
 
 
 def seen(job: Job, machine: Machine) -> dict[str, Any]:
-    bonds = job.bonds or Bonds()
+    extras = job.extras or JobExtras()
     state = STATE_NAMES[job.state]
     return {
         "queue": job.queue,
@@ -602,12 +602,12 @@ def seen(job: Job, machine: Machine) -> dict[str, Any]:
         "progress": json.loads(job.progress) if job.progress else None,
         "errors": [(error.error, error.created_at) for error in machine.tables.errors(job.id)],
         "due": job.due_at if state in ("scheduled", "retrying") else None,
-        "lease": (job.lease_expires_at, job.worker_id, bonds.cancel_at) if state == "active" else None,
-        "waits for": bonds.waits_for,
-        "expires": bonds.expire_at,
-        "batch": bonds.batch_id,
-        "step": None if bonds.chain is None else (bonds.chain.id, bonds.chain.step),
-        "told": bonds.is_told and (bool(bonds.batch_id) or bonds.chain is not None),
+        "lease": (job.lease_expires_at, job.worker_id, extras.cancel_at) if state == "active" else None,
+        "waits for": extras.waits_for,
+        "expires": extras.expire_at,
+        "batch": extras.batch_id,
+        "step": None if extras.chain is None else (extras.chain.id, extras.chain.step),
+        "told": extras.is_told and (bool(extras.batch_id) or extras.chain is not None),
     }
 
 

@@ -11,9 +11,9 @@ import msgspec
 
 from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
-from corvo.ops.operation import Answer, Asking
+from corvo.ops.operation import Answer, PlanContext
 from corvo.queries.cluster import ServerInfo
-from gateway.api.fetch import Fetching
+from gateway.api.fetch import Fetcher
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
 from gateway.http.messages import Receive, Request, Scope, Send
@@ -100,7 +100,7 @@ class Draining(asyncio.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fetchings: list[Fetching] = []
+        self.fetchings: list[Fetcher] = []
 
     def set(self) -> None:
         if not self.is_set():
@@ -112,7 +112,7 @@ class Draining(asyncio.Event):
 def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: Any = a_page) -> Gateway:
     clock = Clock([NOW])
     mint = Minter(clock, 0xABCDE)
-    fetching = Fetching(shards, draining)  # type: ignore[arg-type]  # stands in for Shards
+    fetching = Fetcher(shards, draining)  # type: ignore[arg-type]  # stands in for Shards
     draining.fetchings.append(fetching)
 
     async def fetch(body: FetchBody, request: Request) -> Answer:
@@ -126,15 +126,15 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
     async def elsewhere(body: Any, request: Request) -> Answer:
         return Answer(200, ServerInfo("1", "1"))
 
-    asking = Asking(len(shards), PAYLOAD_BYTES_MAX, mint, clock)
+    context = PlanContext(len(shards), PAYLOAD_BYTES_MAX, mint, clock)
     return Gateway(
         shards,  # type: ignore[arg-type]
-        asking,
+        context,
         dict.fromkeys((endpoint.name for endpoint in ENDPOINTS if endpoint.plan is None), elsewhere)
         | {"fetch": fetch, "fetch_batch": fetch_batch},
         pages,
         metrics,
-        Streams(shards, fetching, asking),  # type: ignore[arg-type]
+        Streams(shards, fetching, context),  # type: ignore[arg-type]
     )
 
 

@@ -112,7 +112,7 @@ class FakeShards:
         if isinstance(ask, Await):
             return any(machine.tables.has_pending(queue) for queue in ask.queues)
         if isinstance(ask, GetEvents):
-            return ask.look(machine.tables.journal)
+            return ask.look(machine.tables.event_log)
         if isinstance(ask, GetStatus):
             return self.statuses.get((shard, ask.node_id)) or a_status(shard)
         if isinstance(ask, AddNode | RemoveNode | MoveLeader):

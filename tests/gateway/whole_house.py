@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from corvo.model.ids import Minter
-from corvo.ops.operation import Asking
+from corvo.ops.operation import PlanContext
 from gateway.api.bulk.bulks import Bulks
-from gateway.api.composed import Journeys
-from gateway.api.events import Listening
-from gateway.api.fetch import Fetching
+from gateway.api.composed import ComposedEndpoints
+from gateway.api.events import EventListener
+from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
@@ -25,16 +25,16 @@ class WholeHouse(House):
         shards = self.shards
         mint = Minter(Clock([NOW]), 0xABCDE)
         health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
-        fetching = Fetching(shards, self.draining)  # type: ignore[arg-type]
-        self.listening = Listening(shards, self.draining)  # type: ignore[arg-type]
+        fetching = Fetcher(shards, self.draining)  # type: ignore[arg-type]
+        self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)
-        journeys = Journeys(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
+        journeys = ComposedEndpoints(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
-        asking = Asking(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
-        streams = Streams(shards, fetching, asking)  # type: ignore[arg-type]
-        self.bulks = Bulks(shards, self.read_db, asking, "node-1", self.draining)  # type: ignore[arg-type]
+        context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
+        streams = Streams(shards, fetching, context)  # type: ignore[arg-type]
+        self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
         served = journeys.by_name() | self.bulks.by_name()
-        self.app = Gateway(shards, asking, served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
+        self.app = Gateway(shards, context, served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:
         self.read_db.close()

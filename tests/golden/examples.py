@@ -4,9 +4,9 @@ from typing import Any
 
 from corvo import wire
 from corvo.model.errors import Refused
-from corvo.model.events import Event, Happening, Page
+from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
-from corvo.model.job_extras import Bonds, Chain, IfLost, Outcome, Step, UniqueUntil
+from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome, UniqueUntil
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.ops.batches.add_to_batch import AddToBatch
@@ -58,7 +58,7 @@ from corvo.queries.batches import GetBatch
 from corvo.queries.bulk import GetBulk, GetBulkJobs, ListBulks
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
 from corvo.queries.events import EventsFound, Filters, GetEvents
-from corvo.queries.feed import Piece, Pull, Scan
+from corvo.queries.feed import Pull, Scan, ScanPiece
 from corvo.queries.job import Await, GetJob, JobRecord
 from corvo.queries.jobs import FoundJob, GetJobs
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
@@ -66,8 +66,7 @@ from corvo.queries.queue import GetQueue, QueueRecord
 from corvo.queries.schedules import ListSchedules
 from corvo.queries.why import JobsAhead, Why, WhyView
 from corvo.rules.batches import Batch, BatchSpec
-from corvo.rules.bulk import Action, Bulk, Memo, Order, Status, Tally
-from corvo.rules.bulk import Failure as BulkFailure
+from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Memo, Order, Status
 from corvo.rules.errands.forget import Forget
 from corvo.rules.errands.make_job import MakeJob
 from corvo.rules.errands.make_member import MakeMember
@@ -80,7 +79,7 @@ from corvo.state import keys
 from corvo.state.event_log import Told
 from corvo.state.locks import Lock
 from corvo.state.minutes import MINUTE_NS
-from corvo.state.schedules import CatchUp, Schedule, Terms
+from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Applied
 
 AT = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
@@ -90,9 +89,11 @@ ID_2 = "s03_job_18866b26d5a7000100000abcde"
 BATCH_ID = "s02_batch_18866b26d5a7000200000abcde"
 SCHEDULE_ID = "s01_cron_18866b26d5a7000300000abcde"
 
-STEP = Step("video", b'{"s":1}')
-CHAIN = Chain(ID_2, 1, (Step("mail", b"{}"), STEP), Step("alarm", b'{"f":1}'), Step("exit", b'{"e":1}'), True)
-BONDS = Bonds(
+STEP = ChainStep("video", b'{"s":1}')
+CHAIN = Chain(
+    ID_2, 1, (ChainStep("mail", b"{}"), STEP), ChainStep("alarm", b'{"f":1}'), ChainStep("exit", b'{"e":1}'), True
+)
+EXTRAS = JobExtras(
     unique_key="only one",
     unique_period_ms=60_000,
     unique_until=UniqueUntil.START,
@@ -143,7 +144,7 @@ JOB = Job(
     checkpoint=b'{"c":1}',
     result=b'{"r":1}',
     parent_id=ID_2,
-    bonds=BONDS,
+    extras=EXTRAS,
 )
 JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT, "w1", AT - 1, True, "mail")
 CONTROLS = Controls(True, True, 5, 100, 60_000, (1_000, 2_000, 3_000))
@@ -151,8 +152,8 @@ BEGAN = (AT // MINUTE_NS, 35, 2, 7, 4)
 QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, (2**62 + 5, 12, AT), 5, BEGAN)
 MINUTE = Minute("mail", AT // MINUTE_NS, 4, 3, 2, 1)
 WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1, 8, "1.2.3")
-BATCH = Batch(BATCH_ID, AT, STEP, Step("well"), Step("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1)
-TERMS = Terms(
+BATCH = Batch(BATCH_ID, AT, STEP, ChainStep("well"), ChainStep("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1)
+TERMS = JobTemplate(
     queue="mail",
     cron="*/5 * * * *",
     timezone="Europe/Berlin",
@@ -166,10 +167,10 @@ TERMS = Terms(
     catch_up_max=7,
 )
 SCHEDULE = Schedule(SCHEDULE_ID, "nightly", TERMS, AT, AT + 1, AT + 2, AT + 3, 4, True, AT + 5, AT + 6, 7)
-EVENT = Event(Happening.FAILED, ID, "mail", b'{"error":"boom"}')
+EVENT = Event(EventKind.FAILED, ID, "mail", b'{"error":"boom"}')
 BULK_ID = "bulk_18866b26d5a7000400000abcde"
 ORDER = Order(Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD))
-TALLY = Tally(7, {"WRONG_STATE": 2}, [BulkFailure(ID_2, "WRONG_STATE", "not now")])
+TALLY = BulkCounts(7, {"WRONG_STATE": 2}, [BulkFailure(ID_2, "WRONG_STATE", "not now")])
 BULK = Bulk(
     id=BULK_ID,
     order=ORDER,
@@ -195,8 +196,8 @@ BULK = Bulk(
     is_cancelling=True,
     failure="no search",
 )
-_SPEC = BatchSpec(STEP, Step("well"), Step("ill"), "an album")
-_BONDED = NewJob(ID_2, "mail", b"{}", bonds=BONDS)
+_SPEC = BatchSpec(STEP, ChainStep("well"), ChainStep("ill"), "an album")
+_WITH_EXTRAS = NewJob(ID_2, "mail", b"{}", extras=EXTRAS)
 _MEMBERS = Members(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
 _HISTOGRAM = Histogram([0.5, 1.0], [1, 2, 3], 4.5)
 
@@ -205,7 +206,7 @@ OPERATIONS: dict[str, Any] = {
         [
             NewJob(ID, "mail", b"{}"),
             NewJob(ID_2, "mail", b"[1]", Priority.CRITICAL, 5, Backoff.FIXED, 10, 20, AT, b'{"a":"b"}', b'{"c":1}', ID),
-            _BONDED,
+            _WITH_EXTRAS,
         ]
     ),
     "fetch": Fetch(["mail", "video"], "w1", "host", 2**62 + 1, 50, 30_000, 1_000, True, [3, 1], True, 8, "1.2.3"),
@@ -227,7 +228,7 @@ OPERATIONS: dict[str, Any] = {
     "advance_bulk": AdvanceBulk(BULK_ID, 2**62 + 15, 3, TALLY, [ID, ID_2], "behind", True, 30_000, "no search"),
     "cancel_bulk": CancelBulk(BULK_ID),
     "add_to_batch": AddToBatch(
-        2**62 + 11, BATCH_ID, BatchSpec(STEP, Step("well"), Step("ill"), "album"), True, [_BONDED]
+        2**62 + 11, BATCH_ID, BatchSpec(STEP, ChainStep("well"), ChainStep("ill"), "album"), True, [_WITH_EXTRAS]
     ),
     "seal_batch": SealBatch(BATCH_ID),
     "create_schedule": CreateSchedule(SCHEDULE_ID, "nightly", TERMS),
@@ -270,7 +271,7 @@ QUERIES: dict[str, Any] = {
     "find_unknown": FindUnknown([ID, ID_2]),
     "get_queue": GetQueue("mail", AT),
     "knows_queue": KnowsQueue("mail"),
-    "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (Happening.FAILED, Happening.DEAD))),
+    "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (EventKind.FAILED, EventKind.DEAD))),
     "why": Why(ID),
     "get_schedule": GetSchedule("nightly"),
     "list_schedules": ListSchedules(),
@@ -329,8 +330,8 @@ RESULTS: dict[str, Any] = {
         refused_total=25,
     ),
     "get_index": 9,
-    "pull": feed.Batch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
-    "scan": Piece(9, [(b"j|a", b"1")], b"j|b"),
+    "pull": feed.FeedBatch(9, [(b"j|a", b"1"), (b"j|b", None)], True, [WORKER]),
+    "scan": ScanPiece(9, [(b"j|a", b"1")], b"j|b"),
     "add_node": _MEMBERS,
     "remove_node": _MEMBERS,
     "move_leader": _MEMBERS,
@@ -393,7 +394,7 @@ RECORDS: dict[str, Any] = {
     "schedule": SCHEDULE,
     "bulk": BULK,
     "bulk_memo": Memo(3, [ID, ID_2], AT, 60_000),
-    "page": Page(AT, [EVENT]),
+    "page": EventPage(AT, [EVENT]),
     "lock": Lock(ID, AT),
     "applied": Applied(9, 2, AT, AT + 1, bytes(range(16))),
 }
@@ -401,10 +402,10 @@ RECORDS: dict[str, Any] = {
 ERRANDS: dict[str, Any] = {
     "watch": Watch(ID, ID_2),
     "ended": Ended(ID, Outcome.DELETED, ID_2),
-    "make_job": MakeJob(_BONDED),
+    "make_job": MakeJob(_WITH_EXTRAS),
     "member_ended": MemberEnded(BATCH_ID, Outcome.CANCELLED),
     "move_in": MoveIn(JOB, [JOB_ERROR], [ID_2], b'{"from":"video"}'),
-    "make_member": MakeMember(_BONDED),
+    "make_member": MakeMember(_WITH_EXTRAS),
     "forget": Forget(ID),
 }
 

@@ -15,8 +15,8 @@ from corvo.state import keys
 from corvo.wire import Call, Reply, decode_result, encode
 from shards import raft
 from shards.errors import Replaced
-from shards.group.config import Company
-from shards.group.messages import Posted, seal, unseal
+from shards.group.config import GroupConfig
+from shards.group.messages import PeerMessage, seal, unseal
 from shards.replica import Replica
 from shards.snapshots.transfer import Snapshots, finish_install
 from shards.storage.leveldb import Disk
@@ -43,7 +43,7 @@ class Node:
         self.listens = True  # to the others, while it writes
         self.while_writing: Action = lambda: None
         self.is_writing = False
-        self.inbox: list[Posted] = []  # what arrives meanwhile
+        self.inbox: list[PeerMessage] = []  # what arrives meanwhile
         self.start(first_incarnation=0 if founders else 1_000_000)
 
     @property
@@ -59,7 +59,7 @@ class Node:
             self.disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(first_incarnation)})
         self.snapshots = Snapshots(self.disk, self.path, self.identity, self._post)
         is_forgetful = self.disk.get(keys.FORGETFUL) is not None
-        company = Company(
+        group_config = GroupConfig(
             founders=() if is_forgetful else self.founders,
             address=f"127.0.0.1:{self.name[-1]}400",
             nodes=NODES,
@@ -71,7 +71,14 @@ class Node:
         )
         group = self.group
         self.replica = Replica(
-            0, self.name, self.disk, lambda: group.wall_ns, lambda: group.now_ns, int(self.name[-1]), False, company
+            0,
+            self.name,
+            self.disk,
+            lambda: group.wall_ns,
+            lambda: group.now_ns,
+            int(self.name[-1]),
+            False,
+            group_config,
         )
         self.replica.deliver = self._take
         self.is_running = True
@@ -98,11 +105,11 @@ class Node:
         self.turn([(b"gateway", [Call(self.group.last_id, deadline_ms, encode(ask))])])
         return self.group.last_id
 
-    def turn(self, arrived: Any = (), letters: Any = ()) -> None:
+    def turn(self, arrived: Any = (), messages: Any = ()) -> None:
         if not self.is_running or self.is_writing:
             return
         try:
-            replies = self.replica.turn(arrived, letters)
+            replies = self.replica.turn(arrived, messages)
         except Replaced:
             self.replacements += 1
             self.kill()
@@ -120,10 +127,10 @@ class Node:
                 except Refusal as refusal:
                     self.answers[reply.id] = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
 
-    def _post(self, posted: Posted) -> bool:
+    def _post(self, posted: PeerMessage) -> bool:
         return self.group.post(self.name, posted)
 
-    def _hear(self) -> list[Posted]:
+    def _hear(self) -> list[PeerMessage]:
         heard, self.inbox = self.inbox, []
         return heard
 
@@ -149,7 +156,7 @@ class Group:
         self.last_id = 0
         self.mail: deque[tuple[str, str, bytes]] = deque()
         self.cut_off: set[str] = set()
-        self.lost: Callable[[str, Posted], bool] = lambda sender, posted: False  # what the post office refuses
+        self.lost: Callable[[str, PeerMessage], bool] = lambda sender, posted: False  # what the post office refuses
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.nodes[name] = Node(self, name, names)
@@ -163,12 +170,12 @@ class Group:
             if node.is_running:
                 node.kill()
 
-    def post(self, sender: str, posted: Posted) -> bool:
+    def post(self, sender: str, posted: PeerMessage) -> bool:
         receiver = self.nodes.get(posted.node)
         is_away = receiver is None or not receiver.is_running or {sender, posted.node} & self.cut_off
         if is_away or self.lost(sender, posted):
             return False
-        self.mail.append((sender, posted.node, seal(GROUP, sender, posted.letter)))
+        self.mail.append((sender, posted.node, seal(GROUP, sender, posted.body)))
         return True
 
     def deliver(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from corvo.model.errors import Refusal, Refused
 from corvo.ops.operation import Operation, Query
-from corvo.queries.feed import Batch, Piece, Pull, Scan
+from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
@@ -219,13 +219,13 @@ class Mirror:
     def question(self, records_max: int) -> Scan | Pull:
         return Scan(self.start, records_max) if self.is_scanning else Pull(self.after, 0, records_max)
 
-    def take(self, answer: Piece | Batch) -> None:
-        if isinstance(answer, Piece):
+    def take(self, answer: ScanPiece | FeedBatch) -> None:
+        if isinstance(answer, ScanPiece):
             self._take_piece(answer)
         else:
             self._take_batch(answer)
 
-    def _take_piece(self, piece: Piece) -> None:
+    def _take_piece(self, piece: ScanPiece) -> None:
         if not self.start:
             self.as_of = piece.as_of
         stretch_end = piece.next_key or b"\xff"
@@ -235,7 +235,7 @@ class Mirror:
         if not piece.next_key:
             self.is_scanning, self.after = False, self.as_of
 
-    def _take_batch(self, batch: Batch) -> None:
+    def _take_batch(self, batch: FeedBatch) -> None:
         if batch.is_gap or batch.upto < self.after:
             self.is_scanning, self.start, self.as_of = True, b"", 0
             return

@@ -25,7 +25,7 @@ from corvo.wire import operations_of
 from shards.raft import EntryKind
 from shards.storage import leveldb, raft_log
 from shards.storage.leveldb import Disk
-from shards.storage.raft_log import LogDisk
+from shards.storage.raft_log import RaftLog
 from tests.shards.rig import GATEWAY, IDENTITY, Mirror, Rig, mirrored, newest_log, records_of
 from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id
 from tests.support.machine import told
@@ -60,8 +60,8 @@ class PowerCut(Exception):
 class Outage:
     """A rig, the gateway in front of it and the mirror beside it; the power fails at the writes named."""
 
-    def __init__(self, directory: Path, cuts: Sequence[tuple[str, int]] = ()) -> None:
-        self.directory = directory
+    def __init__(self, address_book: Path, cuts: Sequence[tuple[str, int]] = ()) -> None:
+        self.address_book = address_book
         self.cuts = list(cuts)
         self.writes = self.lives = 0
         self.asked: list[Operation | Query] = []
@@ -69,8 +69,8 @@ class Outage:
         self.answers: dict[int, Any] = {}
         self.by_call: dict[int, int] = {}
         self.mirror = Mirror()
-        directory.mkdir(exist_ok=True)
-        Disk.create(directory / "image", IDENTITY)
+        address_book.mkdir(exist_ok=True)
+        Disk.create(address_book / "image", IDENTITY)
         self.rig: Rig
         try:
             self._start()
@@ -83,8 +83,8 @@ class Outage:
     def _after_write(self, _: int) -> None:
         self.writes += 1
         if {("after", self.writes), ("before", self.writes + 1)} & set(self.cuts):
-            shutil.rmtree(self.directory / "image")
-            copy_steadily(self.directory / str(self.lives), self.directory / "image")
+            shutil.rmtree(self.address_book / "image")
+            copy_steadily(self.address_book / str(self.lives), self.address_book / "image")
         self._maybe_cut("after", self.writes)
 
     def _maybe_cut(self, when: str, number: int) -> None:
@@ -95,8 +95,8 @@ class Outage:
     def _start(self) -> None:
         """The directory as the last write left it, under a new name. May be cut again."""
         self.lives += 1
-        path = self.directory / str(self.lives)
-        shutil.copytree(self.directory / "image", path)
+        path = self.address_book / str(self.lives)
+        shutil.copytree(self.address_book / "image", path)
         rig = Rig(path, before_write=self._before_write, after_write=self._after_write, is_opened=False)
         if self.lives > 1:
             rig.wall_ns, rig.monotonic_ns, rig._last_id = self.rig.wall_ns, self.rig.monotonic_ns, self.rig._last_id
@@ -177,7 +177,7 @@ def _repeated(ask: Operation | Query) -> Operation | Query:
 
 def replayed(disk: Disk) -> tuple[dict[bytes, bytes], bytes]:
     """What an uninterrupted machine makes of the log on this disk. It is never compacted here: it begins at one."""
-    log = LogDisk(disk)
+    log = RaftLog(disk)
     assert log.first_index == 1
     kv = MemoryKV()
     tables = Tables(kv)
@@ -222,8 +222,8 @@ def test_the_script_without_a_cut_does_what_it_says(calm: Outage) -> None:
     assert [one.job_id for one in calm.answers[5]] == [job_id(2)], "the fetch that waited"
 
 
-def survive(directory: Path, calm: Outage, cuts: list[tuple[str, int]]) -> None:
-    outage = Outage(directory, cuts)
+def survive(address_book: Path, calm: Outage, cuts: list[tuple[str, int]]) -> None:
+    outage = Outage(address_book, cuts)
     outage.play(SCRIPT)
     rig = outage.rig
 
@@ -234,7 +234,7 @@ def survive(directory: Path, calm: Outage, cuts: list[tuple[str, int]]) -> None:
     outage.catch_up()
     assert outage.mirror.records == mirrored(rig.replica.tables.overlay), "the feed lost nothing"
     rig.kill()
-    shutil.rmtree(directory)
+    shutil.rmtree(address_book)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -259,13 +259,13 @@ def test_power_that_fails_again_and_again_loses_and_doubles_nothing(tmp_path: Pa
 class Film:
     """A directory after each of its writes, and what was in it."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, address_book: Path) -> None:
+        self.address_book = address_book
         self.frames: list[Path] = []
 
     def __call__(self, number: int) -> None:
-        frame = self.directory / f"frame-{len(self.frames)}"
-        copy_steadily(self.directory / "db", frame)
+        frame = self.address_book / f"frame-{len(self.frames)}"
+        copy_steadily(self.address_book / "db", frame)
         self.frames.append(frame)
 
 
@@ -287,9 +287,9 @@ def copy_steadily(source: Path, target: Path) -> None:
     raise AssertionError("LevelDB never came to rest")
 
 
-def filmed(directory: Path, turns: int, payload_bytes: int) -> Film:
-    film = Film(directory)
-    rig = Rig(directory / "db", after_write=film)
+def filmed(address_book: Path, turns: int, payload_bytes: int) -> Film:
+    film = Film(address_book)
+    rig = Rig(address_book / "db", after_write=film)
     for number in range(1, turns + 1):
         rig.ask(enqueue(number, payload=bytes([number % 256]) * payload_bytes), fetch("mail", claim=number))
         if number % 3 == 0:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corvo.model.limits import MESSAGE_BYTES_MAX
-from corvo.queries.feed import Batch, Piece, Scan
+from corvo.queries.feed import FeedBatch, Scan, ScanPiece
 from corvo.state import keys
 from corvo.state.kv import Overlay
 from shards import feed as feed_module
@@ -55,11 +55,11 @@ class Shard:
         self.disk.write(self.overlay.take_changes(), self.feed.take_part())
         self.durable = len(self.log)
 
-    def pull(self, after: int, records_max: int = HUGE) -> Batch:
+    def pull(self, after: int, records_max: int = HUGE) -> FeedBatch:
         self.feed.confirm(after)
         return self.feed.pull(after, records_max, self.overlay)
 
-    def scan(self, start: bytes = b"", records_max: int = HUGE) -> Piece:
+    def scan(self, start: bytes = b"", records_max: int = HUGE) -> ScanPiece:
         return self.feed.scan(start, records_max, self.durable)
 
     def outbox(self) -> list[int]:
@@ -112,7 +112,7 @@ def test_an_entry_that_changed_nothing_moves_the_head_and_the_mirror_with_it() -
 
     assert shard.feed.head == 2
     assert shard.feed.has_after(1)
-    assert shard.pull(1) == Batch(2, [])
+    assert shard.pull(1) == FeedBatch(2, [])
     assert not shard.feed.has_after(2)
     shard.flush()
     assert shard.outbox() == []
@@ -215,7 +215,7 @@ def test_an_outbox_that_outgrows_its_bound_is_cut_and_a_mirror_behind_the_cut_is
 
     assert shard.outbox() == [3, 4, 5]
     assert shard.feed.has_after(1)
-    assert shard.pull(1) == Batch(5, [], is_gap=True)
+    assert shard.pull(1) == FeedBatch(5, [], is_gap=True)
     assert not shard.pull(2).is_gap
     shard.start()
     assert shard.pull(1).is_gap, "the cut is remembered over a restart"
@@ -227,7 +227,7 @@ def test_a_mirror_that_is_ahead_of_its_shard_is_told_so() -> None:
     shard.entry(j1=b"a")
 
     assert shard.feed.has_after(2)
-    assert shard.pull(2) == Batch(1, [], is_gap=True)
+    assert shard.pull(2) == FeedBatch(1, [], is_gap=True)
     assert shard.feed.receipt == 0, "what a mirror of another life received is no receipt"
 
 
@@ -286,7 +286,7 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
 
 
 def test_a_scan_of_an_empty_shard_is_one_empty_piece() -> None:
-    assert Shard().scan() == Piece(0, [], b"")
+    assert Shard().scan() == ScanPiece(0, [], b"")
 
 
 def test_a_pull_after_a_scan_brings_what_the_scan_could_not_see() -> None:
@@ -298,8 +298,8 @@ def test_a_pull_after_a_scan_brings_what_the_scan_could_not_see() -> None:
     piece = shard.scan()
     batch = shard.pull(piece.as_of)
 
-    assert piece == Piece(1, [(JOB, b"a")], b"")
-    assert batch == Batch(2, [(JOB, b"b")])
+    assert piece == ScanPiece(1, [(JOB, b"a")], b"")
+    assert batch == FeedBatch(2, [(JOB, b"b")])
 
 
 # Sizes
@@ -369,7 +369,7 @@ def test_an_entry_that_fits_no_message_is_a_gap_and_the_scan_that_follows_is_in_
 
 def ask(mirror: Mirror, shard: Shard, records_max: int, is_lost: bool) -> None:
     question = mirror.question(records_max)
-    answer: Piece | Batch
+    answer: ScanPiece | FeedBatch
     if isinstance(question, Scan):
         answer = shard.scan(question.start, records_max)
     else:
@@ -427,10 +427,10 @@ def test_when_writes_stop_the_mirror_shows_the_state_whatever_happened_before(
                     mirror = deepcopy(remembered)
 
         shard.flush()
-        questions = 0
+        queries = 0
         while mirror.is_scanning or mirror.after < shard.feed.head or shard.feed.has_after(mirror.after):
             ask(mirror, shard, records_max, is_lost=False)
-            questions += 1
-            assert questions < 200, "the mirror never arrives"
+            queries += 1
+            assert queries < 200, "the mirror never arrives"
 
     assert mirror.records == mirrored(shard.overlay)

@@ -15,7 +15,7 @@ from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.state import keys
 from corvo.wire import Call
 from shards.errors import Distrusted
-from shards.group.messages import Arrival, Consensus, MayBeLost, PassedBack, Posted
+from shards.group.messages import Announcement, ForwardedReplies, PeerMessage, RaftMessage, RepliesMayBeLost
 from shards.raft.messages import AppendReply, HeartbeatReply, InstallSnapshot, ReadRequest, StatePoint
 from shards.storage import raft_log, write_batcher
 from tests.shards.replica_group import Group, Node
@@ -73,7 +73,7 @@ def test_no_job_is_claimed_for_somebody_who_waited_on_a_node_that_died(group: Gr
     follower.send(fetch("mail", wait_ms=30_000))
     group.pass_time(50)
     follower.kill()
-    leader.replica.relations.lose_link(follower.name)
+    leader.replica.members.lose_link(follower.name)
 
     group.ask(leader, enqueue(1))
 
@@ -270,18 +270,18 @@ def test_a_replica_without_memory_takes_no_part_in_elections_until_it_is_taken_i
     group.ask(leader, enqueue(1))
     group.cut_off = {leader.name}
     victim.reset()
-    assert victim.replica.relations.has_forgotten
+    assert victim.replica.members.has_forgotten
 
     group.pass_time(5_000)
     assert group.leaders() == [], "one that remembers and one that does not are no majority"
 
     group.cut_off = set()
-    group.until(lambda: not victim.replica.relations.has_forgotten, "the group has taken it in")
+    group.until(lambda: not victim.replica.members.has_forgotten, "the group has taken it in")
     group.until(lambda: victim.name in group.leader().replica.raft.membership.voters, "it votes again")
     group.agree()
     victim.kill()
     victim.start()
-    assert not victim.replica.relations.has_forgotten
+    assert not victim.replica.members.has_forgotten
 
 
 def test_a_replica_whose_state_differs_stops(group: Group) -> None:
@@ -313,7 +313,7 @@ def test_a_leader_that_ends_hands_over_first(group: Group) -> None:
     group.ask(leader, enqueue(1))
     group.agree()
 
-    leader.replica.relations.hand_over()
+    leader.replica.members.hand_over()
     leader.turn()
     group.deliver()
 
@@ -334,7 +334,7 @@ def test_who_waits_through_a_link_that_broke_one_way_is_told_to_ask_again(group:
     waiting = follower.send(fetch("mail", wait_ms=30_000), deadline_ms=40_000)
     group.pass_time(50)
 
-    leader.replica.relations.lose_link(follower.name)  # the follower's own link to the leader is well
+    leader.replica.members.lose_link(follower.name)  # the follower's own link to the leader is well
     group.pass_time(50)
 
     assert follower.answers[waiting].code == "OUTCOME_UNKNOWN"
@@ -343,7 +343,7 @@ def test_who_waits_through_a_link_that_broke_one_way_is_told_to_ask_again(group:
 def test_an_answer_that_could_not_be_sent_is_told_of_and_the_repetition_finds_the_claim(group: Group) -> None:
     leader, follower = _settled(group)
     group.ask(leader, enqueue(1))
-    group.lost = lambda sender, posted: isinstance(posted.letter, PassedBack | MayBeLost)
+    group.lost = lambda sender, posted: isinstance(posted.body, ForwardedReplies | RepliesMayBeLost)
     number = follower.send(fetch("mail", claim=7))
     group.pass_time(100)
     assert number not in follower.answers
@@ -364,7 +364,7 @@ def test_what_never_left_certainly_changed_nothing(group: Group) -> None:
 def test_a_read_whose_question_was_lost_is_refused(group: Group) -> None:
     _, follower = _settled(group)
     group.lost = lambda sender, posted: (
-        isinstance(posted.letter, Consensus) and isinstance(posted.letter.message, ReadRequest)
+        isinstance(posted.body, RaftMessage) and isinstance(posted.body.message, ReadRequest)
     )
 
     assert follower.answers[follower.send(GetIndex())].code == "NOT_LEADER"
@@ -426,7 +426,7 @@ def test_a_voter_without_memory_stays_while_its_copy_is_needed(group: Group) -> 
 
     assert group.ask(leader, enqueue(5)) == [State.PENDING]
     away.start()
-    group.until(lambda: not victim.replica.relations.has_forgotten, "it is taken in anew once the third is back")
+    group.until(lambda: not victim.replica.members.has_forgotten, "it is taken in anew once the third is back")
 
 
 def test_one_whose_follower_is_broken_does_not_distrust_itself(group: Group) -> None:
@@ -440,7 +440,7 @@ def test_one_whose_follower_is_broken_does_not_distrust_itself(group: Group) -> 
     wrong = HeartbeatReply(follower.name, leader.name, lives[follower.name], core.incarnations.own, core.term, 0, point)
     newer = AppendReply(third, leader.name, lives[third], core.incarnations.own, core.term + 1, index=0)
 
-    leader.turn((), [Posted(follower.name, Consensus(wrong)), Posted(third, Consensus(newer))])
+    leader.turn((), [PeerMessage(follower.name, RaftMessage(wrong)), PeerMessage(third, RaftMessage(newer))])
 
     assert not leader.replica.raft.is_leader
 
@@ -455,8 +455,8 @@ def test_an_address_that_is_none_and_a_state_without_its_stream_are_ignored(grou
         leader.name, follower.name, 1, 0, core.term, core.last_index + 50, core.term, core.membership
     )
 
-    leader.turn((), [Posted(follower.name, Arrival("nonsense", False))])
-    follower.turn((), [Posted(leader.name, Consensus(message))])
+    leader.turn((), [PeerMessage(follower.name, Announcement("nonsense", False))])
+    follower.turn((), [PeerMessage(leader.name, RaftMessage(message))])
     group.pass_time(300)
 
     assert "nonsense" not in leader.replica.tables.nodes.values()
@@ -466,7 +466,7 @@ def test_an_address_that_is_none_and_a_state_without_its_stream_are_ignored(grou
 def test_a_transfer_to_one_that_is_behind_does_not_keep_writes_out(group: Group) -> None:
     group.until(lambda: group.leaders() == ["node-1"], "the first node leads")
     leader = group.leader()
-    group.lost = lambda sender, posted: posted.node == "node-2" and isinstance(posted.letter, Consensus)
+    group.lost = lambda sender, posted: posted.node == "node-2" and isinstance(posted.body, RaftMessage)
     for number in range(150):
         group.ask(leader, enqueue(number))
     move = leader.send(MoveLeader("node-2"), deadline_ms=10_000)

@@ -3,7 +3,7 @@
 import pytest
 
 from corvo.queries.cluster import Histogram
-from shards.metrics import Meters, seconds, sizes
+from shards.metrics import ShardMetrics, seconds, sizes
 
 
 @pytest.mark.parametrize("histogram", [seconds(), sizes()])
@@ -19,7 +19,7 @@ def test_every_observation_falls_into_exactly_one_bucket(histogram: Histogram) -
 
 
 def test_two_replicas_do_not_share_their_counts() -> None:
-    one, other = Meters(), Meters()
+    one, other = ShardMetrics(), ShardMetrics()
 
     one.batch_size.observe(5)
     one.sync_time.observe(0.001)

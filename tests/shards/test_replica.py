@@ -17,7 +17,7 @@ from corvo.ops.jobs import fetch as fetch_module
 from corvo.ops.jobs.fetch import Claimed
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.queries.cluster import GetStatus
-from corvo.queries.feed import Batch, Piece, Pull, Scan
+from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.queries.job import Await, GetJob
 from corvo.state import keys
 from corvo.wire import Call, decode_replies, encode
@@ -412,7 +412,7 @@ def test_replies_do_not_wait_for_a_write_that_is_not_theirs(rig: Rig) -> None:
     rig.replica.deliver = lambda replies: sent.extend(peer for peer, _ in replies)
     before: list[list[bytes]] = []
     rig.disk.before_write = lambda number: before.append([*sent])
-    rig.replica.door.answer(b"gateway", 1, None)
+    rig.replica.admission.answer(b"gateway", 1, None)
 
     rig.replica.turn([(b"other", [Call(2, 1_000, encode(enqueue(1)))])])
 
@@ -596,8 +596,8 @@ def test_a_replica_that_does_not_lead_answers_for_itself(follower: Rig) -> None:
     status, piece, batch = follower.ask(GetStatus(), Scan(b"", 10), Pull(0, 0, 10))
 
     assert (status.role, status.leader, status.members.voters) == ("follower", "", ["node-1", "node-2", "node-3"])
-    assert piece == Piece(0, [], b"")
-    assert batch == Batch(0, [])
+    assert piece == ScanPiece(0, [], b"")
+    assert batch == FeedBatch(0, [])
 
 
 def test_a_replica_that_does_not_lead_sleeps_between_its_elections(follower: Rig) -> None:
@@ -628,7 +628,7 @@ def test_a_pull_ends_empty_at_its_nanosecond(rig: Rig) -> None:
     while waiting not in rig.answers:
         rig.sleep()
 
-    assert rig.answers[waiting] == Batch(upto, [])
+    assert rig.answers[waiting] == FeedBatch(upto, [])
     assert rig.monotonic_ns == began + 1_234 * MS
 
 
@@ -653,7 +653,7 @@ def test_after_a_scan_of_an_idle_shard_the_mirror_can_follow(rig: Rig, is_restar
     rig.sleep_through(SECOND)
 
     piece = rig.one(Scan(b"", 100))
-    assert isinstance(piece, Piece)
+    assert isinstance(piece, ScanPiece)
     answer = rig.one(Pull(piece.as_of, LONG, 100))
 
     assert answer is WAITING or not answer.is_gap
@@ -708,8 +708,8 @@ def test_nobody_waits_beside_a_job_nobody_is_overtaken_and_no_job_is_claimed_twi
     has_awaits: bool, steps: list[list[tuple[str, Any, Any]] | int]
 ) -> None:
     """The naive model: a list of who waits for which queue, and the jobs that exist."""
-    with a_directory() as directory:
-        rig = Rig(directory / "db")
+    with a_directory() as address_book:
+        rig = Rig(address_book / "db")
         jobs = claims = 0
         patient: dict[int, tuple[str, str, int]] = {}  # call id → fetch or await, queue, end
         for step in steps:
@@ -739,13 +739,15 @@ def test_nobody_waits_beside_a_job_nobody_is_overtaken_and_no_job_is_claimed_twi
                 if served and unserved and not has_awaits:
                     assert max(served) < min(unserved), "overtaken"
                 is_left = rig.replica.tables.has_pending(queue)
-                assert not (is_left and unserved) or queue in rig.replica.door.told, "a job and a fetch, side by side"
+                assert not (is_left and unserved) or queue in rig.replica.admission.told, (
+                    "a job and a fetch, side by side"
+                )
             patient = {call_id: call for call_id, call in patient.items() if answered[call_id] is WAITING}
             assert all(end > rig.monotonic_ns for _, _, end in patient.values()), "patience has ended"
-            assert len(rig.replica.door.parking) == len(patient)
+            assert len(rig.replica.admission.waiters) == len(patient)
 
         rig.sleep_through(2 * SECOND)
-        assert len(rig.replica.door.parking) == 0 and not rig.replica.door.told
+        assert len(rig.replica.admission.waiters) == 0 and not rig.replica.admission.told
         claimed = [one.job_id for answer in rig.answers.values() if _is_claim(answer) for one in answer]
         assert len(claimed) == len(set(claimed))
         left = rig.one(fetch("a", "b", claim=claims + 1, count=500))

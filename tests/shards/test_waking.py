@@ -52,12 +52,12 @@ def test_a_resume_wakes_whoever_waits_in_the_same_turn(rig: Rig, halt: Operation
 def test_a_job_for_a_paused_queue_wakes_nobody_and_costs_no_fetch(rig: Rig) -> None:
     rig.ask(PauseQueue("mail"))
     key = waiting(rig, 1)
-    operations = rig.replica.meters.operations
+    operations = rig.replica.metrics.operations
     for number in range(1, 11):
         rig.ask(enqueue(number))
 
     assert served(rig, key) is None
-    assert rig.replica.meters.operations - operations == 10
+    assert rig.replica.metrics.operations - operations == 10
 
 
 @pytest.mark.parametrize("way", [ack(1), fail(1), cancel(1), Delete(job_id(1))])

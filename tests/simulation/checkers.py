@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from shards.raft import AnyMessage, Entry, EntryKind, InstallSnapshot, Membership, MembershipChange, Ready, Role
+from shards.raft import AnyMessage, EntryKind, InstallSnapshot, LogEntry, Membership, MembershipChange, Ready, Role
 from shards.raft.leader import Leader
 from shards.raft.membership import ChangeKind
-from shards.raft.messages import Append, AppendReply, Heartbeat, TimeoutNow, Vote, VoteReply, decode_membership
+from shards.raft.messages import Append, AppendReply, LeaderHeartbeat, TimeoutNow, Vote, VoteReply, decode_membership
 from tests.simulation.clock import T
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def require(is_kept: bool, promise: str, *details: object) -> None:
 
 
 class Commit(msgspec.Struct, frozen=True):
-    entry: Entry
+    entry: LogEntry
     leader_term: int  # term of the leader that committed it
 
 
@@ -282,7 +282,7 @@ class Checkers:
                 require(has_voted and has_log, "who asks for votes is on disk with what it claims", host.name)
             was_ordered = not message.is_transfer or (host.name, message.term - 1) in self._transfers
             require(was_ordered, "a transfer is ordered by the leader of the term before", host.name, message.term)
-        elif isinstance(message, Heartbeat) and message.commit:
+        elif isinstance(message, LeaderHeartbeat) and message.commit:
             self._heartbeat_sent(host, message)
         elif isinstance(message, TimeoutNow):
             self._transfers.add((message.receiver, message.term))
@@ -296,7 +296,7 @@ class Checkers:
         elif isinstance(message, Append):
             require(message.commit <= self.commit_index, "nobody tells of more than is committed", host.name)
 
-    def _heartbeat_sent(self, host: Host, message: Heartbeat) -> None:
+    def _heartbeat_sent(self, host: Host, message: LeaderHeartbeat) -> None:
         other, commit = self._cluster.hosts.get(message.receiver), self.committed.get(message.commit)
         if other is not None and commit is not None:
             has = other.disk.holds(message.commit, commit.entry.term)
@@ -321,7 +321,7 @@ class Checkers:
         require(not ready.diverged, "equal logs make equal states", host.name, ready.diverged)
         require(not ready.is_rolled_back, "no disk went back in time", host.name)
 
-    def disk_changed(self, host: Host, gone: list[Entry]) -> None:
+    def disk_changed(self, host: Host, gone: list[LogEntry]) -> None:
         for entry in gone:
             known = self.committed.get(entry.index)
             is_kept = known is None or known.entry.term != entry.term or host.disk.holds(entry.index, entry.term)
@@ -329,7 +329,7 @@ class Checkers:
         has_commit = host.disk.applied_index <= self.commit_index
         require(has_commit, "only what is committed is in the state", host.name)
 
-    def applied(self, host: Host, entry: Entry) -> None:
+    def applied(self, host: Host, entry: LogEntry) -> None:
         known = self.committed.get(entry.index)
         is_same = known is not None and known.entry == entry
         require(is_same, "every machine applies the same entry at an index", host.name, entry.index)

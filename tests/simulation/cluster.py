@@ -9,10 +9,10 @@ from corvo.model.job import decode_job, decode_queue
 from corvo.model.lifecycle import State
 from corvo.state import keys
 from shards.raft import EntryKind, Membership, Options
+from tests.simulation.admission import Request
 from tests.simulation.checkers import Checkers, require
 from tests.simulation.clock import EPOCH_NS, MS, Events, HostClock, T
 from tests.simulation.disk import Disk
-from tests.simulation.door import Request
 from tests.simulation.faults import NAMES, Faults
 from tests.simulation.host import Host
 from tests.simulation.linearizability import NEVER, Op, replay, wgl, witness

@@ -14,7 +14,7 @@ import msgspec
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import decode_applied
-from shards.raft import AnyMessage, Entry, HardState, Membership, Persist, Restored
+from shards.raft import AnyMessage, HardState, LogEntry, Membership, Persist, Restored
 
 State = dict[bytes, bytes]
 
@@ -53,7 +53,7 @@ class Disk:
         self.incarnation = 0
         self.hard_state = HardState()
         self.membership = membership
-        self.log: dict[int, Entry] = {}
+        self.log: dict[int, LogEntry] = {}
         self.last_index = self.snapshot_index = self.snapshot_term = 0
         self.state = StateMap()
         self.applied_index = 0
@@ -69,7 +69,7 @@ class Disk:
         entry = self.log.get(index)
         return entry.term if entry is not None else None
 
-    def entries(self, low: int, high: int, bytes_max: int) -> list[Entry]:
+    def entries(self, low: int, high: int, bytes_max: int) -> list[LogEntry]:
         found = [self.log[low]]
         size = len(found[0].payload)
         for index in range(low + 1, high + 1):
@@ -90,13 +90,13 @@ class Disk:
 
     # --- writing
 
-    def sync_next(self) -> tuple[Write, list[Entry]]:
+    def sync_next(self) -> tuple[Write, list[LogEntry]]:
         """The oldest write becomes durable; returns it, and what it removed from the log."""
         write = self.pending.popleft()
         return write, self.apply(write)
 
-    def apply(self, write: Write) -> list[Entry]:
-        gone: list[Entry] = []
+    def apply(self, write: Write) -> list[LogEntry]:
+        gone: list[LogEntry] = []
         persist = write.persist
         if persist is not None:
             if persist.snapshot is not None:

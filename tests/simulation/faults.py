@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from shards.raft import Membership, MembershipChange, Refused, Step
+from shards.raft import Membership, MembershipChange, MembershipStep, RaftRefusal
 from shards.raft.membership import ChangeKind
 from tests.simulation.clock import MS, T
 from tests.simulation.host import Host
@@ -160,7 +160,7 @@ class Faults:
         target = self._host(line).name
         try:
             leader.raft.transfer(target)
-        except Refused:
+        except RaftRefusal:
             return
         self._cluster.say(f"{leader.name} is asked to hand over to {target}")
         self._cluster.coverage["transfers"] += 1
@@ -194,10 +194,10 @@ class Faults:
         leader = self._cluster.leader()
         if leader is None or leader.is_paused:
             return
-        change = MembershipChange((Step(kind, replica),))
+        change = MembershipChange((MembershipStep(kind, replica),))
         try:
             leader.raft.propose_membership(change, leader.raft.membership.config_id)
-        except Refused:
+        except RaftRefusal:
             return
         self._cluster.say(f"{leader.name} begins to {kind.name.lower()} {replica}")
         if replica not in self._cluster.hosts:

@@ -14,10 +14,10 @@ import msgspec
 from corvo.engine import apply_entry
 from corvo.state.tables import Tables
 from corvo.wire import operations_of
-from shards.raft import AnyMessage, Entry, EntryKind, InstallSnapshot, Persist, Raft
+from shards.raft import AnyMessage, EntryKind, InstallSnapshot, LogEntry, Persist, Raft
+from tests.simulation.admission import Admission, Request
 from tests.simulation.clock import MS, HostClock
 from tests.simulation.disk import Disk, State, StateMap, Write
-from tests.simulation.door import Door, Request
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Cluster
@@ -53,9 +53,9 @@ class Host:
         self.is_up, self.is_paused = True, False
         self.inbox: list[tuple[AnyMessage, State | None]] = []
         self.finished: list[Write] = []
-        self.door = Door(self)
+        self.admission = Admission(self)
         self.reports: list[tuple[str, bool]] = []
-        self.committed: deque[Entry] = deque()
+        self.committed: deque[LogEntry] = deque()
         self.staged: dict[tuple[int, int], State] = {}
         self.unwritten: dict[bytes, bytes | None] = {}
         self._compact_to = 0
@@ -110,7 +110,7 @@ class Host:
 
     def request(self, request: Request) -> None:
         if self.is_up:
-            self.door.requests.append(request)
+            self.admission.requests.append(request)
             self.wake(self.cluster.dice.randrange(WAKE_NS))
 
     def wake(self, span_ns: int = 0) -> None:
@@ -134,7 +134,7 @@ class Host:
                 return
         self._is_in_turn = False
         self.end_before_requests = (self.raft.log.last_index, self.raft.log.last_term)
-        self.door.take_requests()
+        self.admission.take_requests()
         self._serve()
         if self.is_up and not self.is_paused:
             self._maybe_compact()
@@ -143,7 +143,7 @@ class Host:
 
     def _take_in(self) -> None:
         core, local_ns = self.raft, self.clock.local_ns()
-        self.door.serve_stalled_leases()
+        self.admission.serve_stalled_leases()
         finished, self.finished = self.finished, []
         for write in finished:
             self._written(write)
@@ -207,7 +207,7 @@ class Host:
             if ready.persist is not None:
                 self._hand_to_disk(ready.persist, ready.send_after)
             self.committed.extend(ready.apply)
-            self.door.serve_reads(ready)
+            self.admission.serve_reads(ready)
             if self.apply_delay_ns:
                 self._apply_later()
             else:
@@ -316,9 +316,9 @@ class Host:
             self.cluster.checks.applied(self, entry)
             self.raft.applied(entry.index, self.tables.applied.hash)
             self.observe()
-            self.door.answer(entry, results)
+            self.admission.answer(entry, results)
 
-    def apply_one(self, entry: Entry) -> list[Any]:
+    def apply_one(self, entry: LogEntry) -> list[Any]:
         if entry.kind != EntryKind.NORMAL:
             self.tables.begin(entry.index, entry.term, 0)
             return []
@@ -336,6 +336,6 @@ class Host:
             until_ns = min(until_ns, clock.true_ns(deadline))
         if self._flush_at_ns:
             until_ns = min(until_ns, self._flush_at_ns)
-        if (upkeep_ns := self.door.next_upkeep_ns()) is not None:
+        if (upkeep_ns := self.admission.next_upkeep_ns()) is not None:
             until_ns = min(until_ns, events.now_ns + upkeep_ns)
         self.wake(max(until_ns - events.now_ns, 1))

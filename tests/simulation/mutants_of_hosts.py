@@ -14,11 +14,11 @@ from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.lease import lost
 from corvo.state import keys
 from corvo.wire import operations_of
-from shards.raft import Entry
+from shards.raft import LogEntry
 from tests.simulation import host as host_module
+from tests.simulation.admission import Admission
 from tests.simulation.clock import MS
 from tests.simulation.disk import Disk, Write
-from tests.simulation.door import Door
 from tests.simulation.host import Host
 from tests.simulation.mutation import replaced
 from tests.simulation.workload import Clients
@@ -141,10 +141,10 @@ def trap_50_a_repeated_ack_is_refused() -> AbstractContextManager[None]:
 def trap_50_answers_for_an_entry_of_another_leader() -> AbstractContextManager[None]:
     """What was proposed at an index is not what is committed there, unless the terms agree."""
 
-    def answer(self: Door, entry: Entry, results: list[Any]) -> None:
+    def answer(self: Admission, entry: LogEntry, results: list[Any]) -> None:
         _, requests = self._proposed.pop(entry.index, (0, []))
         start = max(len(results) - len(requests), 0)
         for place, (request, result) in enumerate(zip(requests, results[start:], strict=False), start):
             self._reply(request, ("done", result, entry.index, place))
 
-    return replaced(Door, answer=answer)
+    return replaced(Admission, answer=answer)

@@ -14,7 +14,7 @@ from shards.raft.messages import TimeoutNow
 from shards.raft.progress import Mode, Progress
 from shards.raft.reads import Reads
 from shards.raft.replication import Replication
-from tests.simulation.door import Door
+from tests.simulation.admission import Admission
 from tests.simulation.mutation import replaced
 
 # --- reads and leases
@@ -59,7 +59,7 @@ def trap_24_lease_counted_from_the_answer() -> AbstractContextManager[None]:
 def trap_24_lease_checked_before_the_read() -> AbstractContextManager[None]:
     """Harmless for a read that came before the core looked at the clock: it may stand at that moment. A stop of the
     process between the core's tick and the taking of requests lets reads come after it."""
-    return replaced(Door, is_lease_over=lambda self, lease: False)
+    return replaced(Admission, is_lease_over=lambda self, lease: False)
 
 
 def trap_25_lease_survives_a_transfer() -> AbstractContextManager[None]:

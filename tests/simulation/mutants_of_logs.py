@@ -10,16 +10,16 @@ import msgspec
 from shards.raft import HardState
 from shards.raft import quorum as quorum_module
 from shards.raft import voting as voting_module
-from shards.raft.candidate import Candidate, Canvass
+from shards.raft.candidate import Campaign, Candidate
 from shards.raft.core import Raft
 from shards.raft.follower import Follower
 from shards.raft.incarnations import Incarnations, Verdict
 from shards.raft.leader import Leader
 from shards.raft.log import Log
-from shards.raft.messages import AppendReply, Heartbeat, Vote, VoteReply
+from shards.raft.messages import AppendReply, LeaderHeartbeat, Vote, VoteReply
 from shards.raft.progress import Progress
-from shards.raft.quorum import Tally
-from shards.raft.ready import Outbox, SnapshotMarker
+from shards.raft.quorum import VoteCount
+from shards.raft.ready import ReadyBuilder, SnapshotMarker
 from shards.raft.replication import Replication
 from tests.simulation.disk import Disk
 from tests.simulation.mutation import replaced, sends_now
@@ -80,7 +80,7 @@ def trap_06_listens_to_former_lives() -> AbstractContextManager[None]:
 
 
 def trap_13_counts_votes_without_names() -> AbstractContextManager[None]:
-    original = Canvass.record
+    original = Campaign.record
 
     def record(self: Any, voter: str, granted: bool) -> None:
         if granted and self.votes.get(voter):
@@ -88,7 +88,7 @@ def trap_13_counts_votes_without_names() -> AbstractContextManager[None]:
             voter = others[0] if others else voter
         original(self, voter, granted)
 
-    return replaced(Canvass, record=record)
+    return replaced(Campaign, record=record)
 
 
 def trap_15_leader_votes_for_another() -> AbstractContextManager[None]:
@@ -96,10 +96,10 @@ def trap_15_leader_votes_for_another() -> AbstractContextManager[None]:
 
 
 def trap_16_half_is_a_majority() -> AbstractContextManager[None]:
-    def tally(voters: Any, votes: Any) -> Tally:
+    def tally(voters: Any, votes: Any) -> VoteCount:
         needed = max(len(voters) // 2, 1)
         granted = sum(1 for voter in voters if votes.get(voter) is True)
-        return Tally.WON if not voters or granted >= needed else Tally.PENDING
+        return VoteCount.WON if not voters or granted >= needed else VoteCount.PENDING
 
     return replaced(quorum_module, tally=tally)
 
@@ -158,7 +158,7 @@ def trap_09_heartbeats_commit_beyond_the_match() -> AbstractContextManager[None]
         self.own.round = round_number
         for peer in self.peers:
             header = raft.header(peer.replica)
-            message = Heartbeat(*header, commit=raft.log.commit, round=round_number, point=raft.points.latest)
+            message = LeaderHeartbeat(*header, commit=raft.log.commit, round=round_number, point=raft.points.latest)
             raft.outbox.send_now.append(message)
 
     return replaced(Replication, send_heartbeats=send_heartbeats)
@@ -195,4 +195,4 @@ def trap_37_accepts_an_old_snapshot() -> AbstractContextManager[None]:
 
 
 def trap_42_old_writes_mark_new_entries_stable() -> AbstractContextManager[None]:
-    return replaced(Outbox, cut=lambda self, after: None)
+    return replaced(ReadyBuilder, cut=lambda self, after: None)

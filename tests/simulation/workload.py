@@ -16,8 +16,8 @@ from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.ops.operation import Operation
+from tests.simulation.admission import Request
 from tests.simulation.clock import MS, T
-from tests.simulation.door import Request
 from tests.simulation.linearizability import Answer, Op
 from tests.simulation.plan import Line
 from tests.support.builders import ack, enqueue, fail, fetch, heartbeat, job_id, new_job

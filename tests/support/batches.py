@@ -3,7 +3,7 @@
 from typing import Any
 
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds, Outcome, Step
+from corvo.model.job_extras import ChainStep, JobExtras, Outcome
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.cancel import Cancel
@@ -14,7 +14,7 @@ from tests.support.builders import SECOND, ack, fail, fetch, job_id
 from tests.support.shards import Shards
 
 SHARDS = 3
-DONE = BatchSpec(Step("done", b'{"album": 42}'), Step("well"), Step("ill"), "an album")
+DONE = BatchSpec(ChainStep("done", b'{"album": 42}'), ChainStep("well"), ChainStep("ill"), "an album")
 WAYS = {
     "complete": Outcome.COMPLETED,
     "fail": Outcome.DEAD,
@@ -37,8 +37,8 @@ def member_id(number: int) -> str:
     return job_id(number, shard_of(number))
 
 
-def member(number: int, **bonds: Any) -> NewJob:
-    return NewJob(member_id(number), f"m{number}", b"{}", max_retries=1, bonds=Bonds(**bonds) if bonds else None)
+def member(number: int, **extras: Any) -> NewJob:
+    return NewJob(member_id(number), f"m{number}", b"{}", max_retries=1, extras=JobExtras(**extras) if extras else None)
 
 
 ON_EACH_SHARD = tuple(next(n for n in range(1, 99) if shard_of(n) == shard) for shard in range(SHARDS))

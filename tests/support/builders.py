@@ -16,7 +16,7 @@ from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, FailItem
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat
-from corvo.ops.operation import Asking
+from corvo.ops.operation import PlanContext
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
@@ -98,6 +98,6 @@ class Clock:
         return self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
 
 
-def an_asking(shard_count: int = 4, payload_bytes_max: int = 1_000, now: int = NOW) -> Asking:
+def an_asking(shard_count: int = 4, payload_bytes_max: int = 1_000, now: int = NOW) -> PlanContext:
     clock = Clock([now])
-    return Asking(shard_count, payload_bytes_max, Minter(clock, 0xABCDE), clock)
+    return PlanContext(shard_count, payload_bytes_max, Minter(clock, 0xABCDE), clock)

@@ -16,7 +16,7 @@ from corvo.model.events import Event
 from corvo.model.job import Job, Priority, Queue, decode_job, decode_queue, encode
 from corvo.model.lifecycle import State
 from corvo.ops.operation import Operation
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.state import keys
 from corvo.state.event_log import decode_page
 from corvo.state.kv import MemoryKV
@@ -57,7 +57,7 @@ class Machine:
         self.log.append(wire.encode(wire.Entry(self.now, [])))
         self.tables.begin(len(self.log), TERM, self.now)
         yield self.tables
-        draw(self.tables)
+        run_cascades(self.tables)
         self.changes = self.tables.seal()
 
     def follow(self, log: list[bytes]) -> None:

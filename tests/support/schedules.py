@@ -7,7 +7,7 @@ from corvo.ops.schedules.create_schedule import CreateSchedule
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.rules import schedules
 from corvo.state import keys
-from corvo.state.schedules import CatchUp, Schedule, Terms, decode_schedule
+from corvo.state.schedules import CatchUp, JobTemplate, Schedule, decode_schedule
 from tests.support.machine import Machine
 from tests.support.shards import Shards
 
@@ -16,7 +16,7 @@ def schedule_id(number: int = 1, shard: int = 0) -> str:
     return f"s{shard:02d}_sched_{number:026d}"
 
 
-def some_terms(**fields: Any) -> Terms:
+def some_terms(**fields: Any) -> JobTemplate:
     defaults: dict[str, Any] = {
         "queue": "mail",
         "cron": "* * * * *",
@@ -30,7 +30,7 @@ def some_terms(**fields: Any) -> Terms:
         "catch_up": CatchUp.LAST,
         "catch_up_max": 100,
     }
-    return Terms(**(defaults | fields))
+    return JobTemplate(**(defaults | fields))
 
 
 def create(name: str = "nightly", number: int = 1, shard: int = 0, **fields: Any) -> CreateSchedule:

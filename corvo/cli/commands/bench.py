@@ -12,7 +12,7 @@ from corvo.cli.commands.requests import MISUSED, REFUSED, OutputFormat, ServerUr
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.client.bench.plan import Plan
+    from corvo.client.bench.plan import BenchPlan
 
 BATCH_MAX = 512  # as in corvo.client.bench.plan, which is imported late; a test compares
 
@@ -97,7 +97,7 @@ def _is_here(server: str) -> bool:
 
 
 @contextmanager
-def _watching(plan: "Plan") -> Iterator[Any]:
+def _watching(plan: "BenchPlan") -> Iterator[Any]:
     """A bar on a terminal, nothing elsewhere."""
     from rich.console import Console  # lazy: rich
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # lazy: rich

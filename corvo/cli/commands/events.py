@@ -47,12 +47,12 @@ def events(
       corvo events --follow --queue mail --type failed --type dead
       corvo events --follow --from-start --output json | jq .type
     """
-    from corvo.client.listening import Listening  # lazy: httpx
+    from corvo.client.listening import EventStream  # lazy: httpx
 
     filters = {"queues": ",".join(queue or []), "types": ",".join(kind or []), "job_ids": ",".join(job or [])}
     is_json = output == "json"
     with asking(server) as client:
-        listening = Listening(client, filters, after)
+        listening = EventStream(client, filters, after)
         if follow:
             for number, heard in enumerate(listening.stream("start" if start else "", _pause), 1):
                 _print(heard, is_json)

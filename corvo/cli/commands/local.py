@@ -23,7 +23,7 @@ from rich.table import Table
 import corvo
 from corvo.cli.commands.requests import complain
 from corvo.cli.screen.show import columns, cut, plain, table
-from corvo.cli.supervise.local_layout import Layout, Place, Wishes, settle
+from corvo.cli.supervise.local_layout import Layout, LayoutOptions, NodePlace, settle
 from corvo.cli.supervise.server import CannotStart, check_certificate
 from corvo.cli.supervise.signals import heeding
 from corvo.runtime.process import Locked, die_with_parent, take_lock
@@ -39,7 +39,7 @@ NOT_INHERITED = {
     for name in ("config", "join", "discover", "discover_dns_name", "raft_advertise", "cluster_secret_file")
 }
 
-CommandOf = Callable[[Place, Layout, Path, Wishes], list[str]]
+CommandOf = Callable[[NodePlace, Layout, Path, LayoutOptions], list[str]]
 
 
 class NodeReport(msgspec.Struct):
@@ -61,7 +61,7 @@ class Report(msgspec.Struct):
     urls: list[str]
 
 
-def server_command(place: Place, layout: Layout, data_dir: Path, wishes: Wishes) -> list[str]:
+def server_command(place: NodePlace, layout: Layout, data_dir: Path, wishes: LayoutOptions) -> list[str]:
     options = {
         "--data-dir": str(data_dir / place.node_id),
         "--node-id": place.node_id,
@@ -77,7 +77,7 @@ def server_command(place: Place, layout: Layout, data_dir: Path, wishes: Wishes)
     return [sys.executable, "-m", "corvo.cli.main", "server", *words]
 
 
-def run_local(wishes: Wishes, is_json: bool, command_of: CommandOf = server_command) -> int:
+def run_local(wishes: LayoutOptions, is_json: bool, command_of: CommandOf = server_command) -> int:
     """Exit code: 0 after a signal, 1 when every node has ended by itself."""
     data_dir = Path(wishes.data_dir).absolute()
     if half := half_of_tls(wishes.tls_cert, wishes.tls_key):
@@ -142,10 +142,10 @@ class Signals:
         self.count += 1
 
 
-class Node:
+class LocalNode:
     """One `corvo server`, and its log."""
 
-    def __init__(self, place: Place, command: list[str], log: Path) -> None:
+    def __init__(self, place: NodePlace, command: list[str], log: Path) -> None:
         self.place = place
         self.log = log
         self.is_reported = False  # that it has ended
@@ -179,14 +179,14 @@ class Cluster:
     def __init__(self, data_dir: Path, layout: Layout, scheme: str, signals: Signals) -> None:
         self.layout = layout
         self._scheme = scheme
-        self.nodes: list[Node] = []
+        self.nodes: list[LocalNode] = []
         self._data_dir = data_dir
         self._signals = signals
 
-    def start(self, place: Place, command: list[str]) -> None:
-        self.nodes.append(Node(place, command, self._data_dir / f"{place.node_id}.log"))
+    def start(self, place: NodePlace, command: list[str]) -> None:
+        self.nodes.append(LocalNode(place, command, self._data_dir / f"{place.node_id}.log"))
 
-    def url_of(self, place: Place) -> str:
+    def url_of(self, place: NodePlace) -> str:
         return f"{self._scheme}://{place.address}"
 
     def is_running(self) -> bool:

@@ -94,7 +94,7 @@ def stop(code: int, *messages: str) -> NoReturn:
 def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
     """A client for the length of a command: a refusal, or no answer at all, ends the command with a line."""
     from corvo.client.calls import ServerRefused  # lazy: httpx and the operations
-    from corvo.client.http import BadServer, Client, Unreachable, Untrusted  # lazy: httpx
+    from corvo.client.http import BadServer, Client, Unreachable, UntrustedServer  # lazy: httpx
     from corvo.client.trust import BadAuthority  # lazy: httpx
 
     try:
@@ -102,7 +102,7 @@ def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "I
             yield client
     except (BadServer, BadAuthority) as error:
         stop(MISUSED, str(error))
-    except Untrusted as error:
+    except UntrustedServer as error:
         stop(REFUSED, str(error))
     except ServerRefused as refused:
         stop(REFUSED, f"{refused.message} ({refused.code})")

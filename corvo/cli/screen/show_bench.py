@@ -4,22 +4,22 @@ import msgspec
 from rich.table import Table
 
 from corvo.cli.screen.show import columns, plain
-from corvo.client.bench.report import Report
+from corvo.client.bench.report import BenchReport
 from corvo.client.bench.tally import Percentiles
 
 
-def as_json(report: Report) -> bytes:
+def as_json(report: BenchReport) -> bytes:
     return msgspec.json.format(msgspec.json.encode(report)) + b"\n"
 
 
-def table(report: Report) -> Table:
+def table(report: BenchReport) -> Table:
     grid = columns("FIGURE", "VALUE")
     for name, value in _rows(report):
         grid.add_row(plain(name), plain(value))
     return grid
 
 
-def _rows(report: Report) -> list[tuple[str, str]]:
+def _rows(report: BenchReport) -> list[tuple[str, str]]:
     plan, server, machine = report.plan, report.server, report.machine
     rows = [(f"{name}, a second", f"{rate:,.0f}") for name, rate in report.rates_per_s.items()]
     if report.latency_ms is not None:

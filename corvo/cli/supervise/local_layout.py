@@ -21,7 +21,7 @@ LOOK_AGAIN_S = 0.1
 TRIES_MAX = 100
 
 
-class Wishes(msgspec.Struct, frozen=True):
+class LayoutOptions(msgspec.Struct, frozen=True):
     """What was asked for on the command line; None: whatever is there, or the default."""
 
     data_dir: str
@@ -34,7 +34,7 @@ class Wishes(msgspec.Struct, frozen=True):
     tls_key: str = ""
 
 
-class Place(msgspec.Struct, frozen=True):
+class NodePlace(msgspec.Struct, frozen=True):
     """One node."""
 
     node_id: str
@@ -52,14 +52,14 @@ class Place(msgspec.Struct, frozen=True):
 
 class Layout(msgspec.Struct, frozen=True):
     shards: int
-    nodes: Annotated[list[Place], msgspec.Meta(min_length=1)]
+    nodes: Annotated[list[NodePlace], msgspec.Meta(min_length=1)]
 
     @property
     def peers(self) -> str:
         return ",".join(f"{place.node_id}={place.raft_address}" for place in self.nodes)
 
 
-def settle(data_dir: Path, wishes: Wishes, dice: random.Random) -> Layout:
+def settle(data_dir: Path, wishes: LayoutOptions, dice: random.Random) -> Layout:
     """The layout of this directory, made when it is new; its ports are free."""
     path = data_dir / "local.json"
     known = _read(path)
@@ -81,16 +81,18 @@ def _read(path: Path) -> Layout | None:
         raise CannotStart(f"{path} cannot be read: {error}; restore it or use another --data-dir") from None
 
 
-def _new(wishes: Wishes, dice: random.Random) -> Layout:
+def _new(wishes: LayoutOptions, dice: random.Random) -> Layout:
     nodes, shards = wishes.nodes or NODES_DEFAULT, wishes.shards or SHARDS_DEFAULT
     http = _row("--port", wishes.port, nodes)
     raft = _row("--raft-port", wishes.raft_port, nodes * shards)
     raft = raft or _free_row(nodes * shards, http, dice)
     http = http or _free_row(nodes, raft, dice)
-    return Layout(shards, [Place(f"node-{number + 1}", http[number], raft[number * shards]) for number in range(nodes)])
+    return Layout(
+        shards, [NodePlace(f"node-{number + 1}", http[number], raft[number * shards]) for number in range(nodes)]
+    )
 
 
-def _again(known: Layout, wishes: Wishes, data_dir: Path) -> Layout:
+def _again(known: Layout, wishes: LayoutOptions, data_dir: Path) -> Layout:
     nodes, first = len(known.nodes), known.nodes[0]
     if wishes.nodes not in (None, nodes) or wishes.shards not in (None, known.shards):
         raise CannotStart(

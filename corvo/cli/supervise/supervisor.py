@@ -46,7 +46,7 @@ def supervise(config_file: Path, listeners: Sequence[socket.socket]) -> str | No
     options = NodeOptions(listeners)
     options.realize(["--configuration", str(config_file)])
     options.first, options.test = True, False
-    node = Node(options)
+    node = SupervisedNode(options)
     try:
         node.main()
     except ExitNow:
@@ -132,7 +132,7 @@ class NodeOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no typ
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 
-class Node(Supervisor):  # type: ignore[misc]  # supervisor has no types
+class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no types
     """All processes of the node. `failure` says why it had to end."""
 
     failure: str | None = None

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from corvo.client.bench.http_link import HttpLink
-from corvo.client.bench.links import Claimed, Link, Lost, Outcome, Turn
-from corvo.client.bench.plan import Plan
+from corvo.client.bench.links import BenchLink, BenchOutcome, ClaimedJob, Lost, RoundTrip
+from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.stream_link import StreamLink
 from corvo.client.bench.tally import OVERLOADS, Tally
 from corvo.model.errors import RETRYABLE
@@ -40,7 +40,7 @@ class Engine:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: BenchPlan,
         server: str,
         secure: ssl.SSLContext | None,
         queues: tuple[str, ...],
@@ -68,13 +68,13 @@ class Engine:
         return Measured(await self._until_over(self._lives))
 
     async def _lives(self, line: "_Line") -> None:
-        acks: list[Claimed] = []
+        acks: list[ClaimedJob] = []
         tally, batch = self._tally, self._plan.batch
         while not self._stop.is_set() and not (self._left == 0 and tally.completed >= tally.enqueued):
             new_jobs = self._take(batch, line.queue)
             before = perf_counter()
             wait_ms = 0 if new_jobs or acks else WAIT_MS // 10
-            outcome = await line.turn(Turn((line.queue,), new_jobs, acks, batch, wait_ms))
+            outcome = await line.turn(RoundTrip((line.queue,), new_jobs, acks, batch, wait_ms))
             if outcome is None:
                 self._give_back(len(new_jobs))
                 acks = []  # theirs may be done or not; their leases end by themselves
@@ -92,15 +92,15 @@ class Engine:
     async def _fill(self, line: "_Line") -> None:
         while self._left and not self._stop.is_set():
             new_jobs = self._take(self._plan.batch, line.queue)
-            outcome = await line.turn(Turn((line.queue,), new_jobs))
+            outcome = await line.turn(RoundTrip((line.queue,), new_jobs))
             self._give_back(len(new_jobs) - (outcome.enqueued if outcome else 0))
 
     async def _drain(self, line: "_Line") -> None:
         """Every line takes from all queues, so that none is left over when its own connection was lost."""
-        acks: list[Claimed] = []
+        acks: list[ClaimedJob] = []
         tally = self._tally
         while tally.completed < tally.enqueued and not self._stop.is_set():
-            outcome = await line.turn(Turn(line.queues, (), acks, self._plan.batch, 0 if acks else WAIT_MS // 10))
+            outcome = await line.turn(RoundTrip(line.queues, (), acks, self._plan.batch, 0 if acks else WAIT_MS // 10))
             if outcome is not None:
                 acks = outcome.jobs if outcome.acked or not _may_repeat(outcome) else acks + outcome.jobs
 
@@ -117,15 +117,15 @@ class Engine:
                 await asyncio.sleep(max(started + number / rate - perf_counter(), 0.0))
                 queue = self._queues[number % len(self._queues)]
                 while not self._stop.is_set():
-                    outcome = await line.turn(Turn((queue,), (self._job(queue, number),)))
+                    outcome = await line.turn(RoundTrip((queue,), (self._job(queue, number),)))
                     if outcome is not None and (outcome.enqueued or not _may_repeat(outcome)):
                         break
 
         async def work(line: _Line) -> None:
-            acks: list[Claimed] = []
+            acks: list[ClaimedJob] = []
             queues = self._share(line.number)
             while not is_over.is_set():
-                outcome = await line.turn(Turn(queues, (), acks, 1, WAIT_MS))
+                outcome = await line.turn(RoundTrip(queues, (), acks, 1, WAIT_MS))
                 now = perf_counter()
                 acks = [] if outcome is None else outcome.jobs
                 for job in acks:
@@ -135,7 +135,7 @@ class Engine:
                         landed.set()
                         self._tally.latencies_s.append(now - (started + number / rate))
             if acks:
-                await line.turn(Turn(queues, (), acks))
+                await line.turn(RoundTrip(queues, (), acks))
 
         async with AsyncExitStack() as open_lines:
             lines = [await self._line(open_lines, number) for number in range(2 * self._plan.connections)]
@@ -196,7 +196,7 @@ class Engine:
         if self._left is not None:
             self._left += count
 
-    def took(self, outcome: Outcome) -> None:
+    def took(self, outcome: BenchOutcome) -> None:
         tally = self._tally
         tally.count(outcome.enqueued, len(outcome.jobs), outcome.acked)
         for code in outcome.refusals:
@@ -204,7 +204,7 @@ class Engine:
         if tally.is_counting:
             self._watch(outcome.enqueued if self._plan.mode == "latency" else outcome.acked)
 
-    async def connect(self, number: int) -> Link:
+    async def connect(self, number: int) -> BenchLink:
         link = StreamLink if self._plan.protocol == "stream" else HttpLink
         return await link.open(self._server, f"bench-{number}", self._secure)
 
@@ -230,7 +230,7 @@ class _Line:
         self.queues = engine.queues_of(number)
         self.queue = self.queues[0]
         self._engine = engine
-        self._link: Link | None = None
+        self._link: BenchLink | None = None
         self._opening = asyncio.Lock()
         self._pause_s = LOST_S_FIRST
 
@@ -238,7 +238,7 @@ class _Line:
         """The first time: who cannot be reached then is not waited for."""
         self._link = await self._engine.connect(self.number)
 
-    async def turn(self, turn: Turn) -> Outcome | None:
+    async def turn(self, turn: RoundTrip) -> BenchOutcome | None:
         """None: the connection was lost, and it is not known what became of the turn."""
         link = self._link
         if link is None:
@@ -288,7 +288,7 @@ def _job_maker(payload_bytes: int) -> Callable[[str, int], bytes]:
     return make
 
 
-def _may_repeat(outcome: Outcome) -> bool:
+def _may_repeat(outcome: BenchOutcome) -> bool:
     return bool(outcome.refusals) and (OVERLOADS | RETRYABLE).issuperset(outcome.refusals)
 
 

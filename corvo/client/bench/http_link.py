@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, Claimed, Lost, Outcome, Turn
+from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip
 from corvo.client.calls import PREFIX
 
 
@@ -19,7 +19,7 @@ class _Refused(msgspec.Struct):
     retry_after_ms: int = 0
 
 
-class _Item(msgspec.Struct):
+class _HttpItem(msgspec.Struct):
     code: str = ""
 
 
@@ -28,14 +28,14 @@ class _Enqueued(msgspec.Struct):
 
 
 class _Acked(msgspec.Struct):
-    results: list[_Item]
+    results: list[_HttpItem]
 
 
 class _Fetched(msgspec.Struct):
-    jobs: list[Claimed]
+    jobs: list[ClaimedJob]
 
 
-class _Ack(msgspec.Struct):
+class _HttpAck(msgspec.Struct):
     job_id: str
     lease_token: int
 
@@ -102,59 +102,59 @@ class HttpLink(asyncio.Protocol):
 
     # What the engine calls
 
-    async def turn(self, turn: Turn) -> Outcome:
+    async def turn(self, turn: RoundTrip) -> BenchOutcome:
         enqueued = acked = 0
         refusals: list[str] = []
-        jobs: list[Claimed] = []
+        jobs: list[ClaimedJob] = []
         for step in (self._enqueue, self._ack, self._fetch):
             done = await step(turn)
             enqueued, acked, jobs = enqueued + done.enqueued, acked + done.acked, done.jobs or jobs
             refusals += done.refusals
             if done.retry_after_s:
-                return Outcome(enqueued, acked, jobs, refusals, done.retry_after_s)
-        return Outcome(enqueued, acked, jobs, refusals)
+                return BenchOutcome(enqueued, acked, jobs, refusals, done.retry_after_s)
+        return BenchOutcome(enqueued, acked, jobs, refusals)
 
     async def close(self) -> None:
         self._transport.close()
 
-    async def _enqueue(self, turn: Turn) -> Outcome:
+    async def _enqueue(self, turn: RoundTrip) -> BenchOutcome:
         if not turn.new_jobs:
-            return Outcome()
+            return BenchOutcome()
         if len(turn.new_jobs) == 1:
             answer = await self._post("/enqueue", turn.new_jobs[0])
-            return Outcome(enqueued=1) if answer.is_good else _refused(answer)
+            return BenchOutcome(enqueued=1) if answer.is_good else _refused(answer)
         answer = await self._post("/enqueue/batch", b'{"jobs":[' + b",".join(turn.new_jobs) + b"]}")
         if not answer.is_good:
             return _refused(answer)
-        return Outcome(enqueued=len(msgspec.json.decode(answer.body, type=_Enqueued).job_ids))
+        return BenchOutcome(enqueued=len(msgspec.json.decode(answer.body, type=_Enqueued).job_ids))
 
-    async def _ack(self, turn: Turn) -> Outcome:
+    async def _ack(self, turn: RoundTrip) -> BenchOutcome:
         if not turn.acks:
-            return Outcome()
+            return BenchOutcome()
         if len(turn.acks) == 1:
             (job,) = turn.acks
             answer = await self._post(f"/ack/{job.job_id}", b'{"lease_token":%d}' % job.lease_token)
-            return Outcome(acked=1) if answer.is_good else _refused(answer)
-        acks = [_Ack(job.job_id, job.lease_token) for job in turn.acks]
+            return BenchOutcome(acked=1) if answer.is_good else _refused(answer)
+        acks = [_HttpAck(job.job_id, job.lease_token) for job in turn.acks]
         answer = await self._post("/ack/batch", _encode({"acks": acks}))
         if not answer.is_good:
             return _refused(answer)
         refusals = [one.code for one in msgspec.json.decode(answer.body, type=_Acked).results if one.code]
-        return Outcome(acked=len(acks) - len(refusals), refusals=refusals)
+        return BenchOutcome(acked=len(acks) - len(refusals), refusals=refusals)
 
-    async def _fetch(self, turn: Turn) -> Outcome:
+    async def _fetch(self, turn: RoundTrip) -> BenchOutcome:
         if not turn.fetch:
-            return Outcome()
+            return BenchOutcome()
         wanted = {"queues": turn.queues, "worker_id": self._worker_id, "timeout": turn.wait_ms / 1000}
         if turn.fetch == 1:
             answer = await self._post("/fetch", _encode(wanted), turn.wait_ms)
             if not answer.is_good:
                 return _refused(answer)
-            return Outcome(jobs=[msgspec.json.decode(answer.body, type=Claimed)] if answer.body else [])
+            return BenchOutcome(jobs=[msgspec.json.decode(answer.body, type=ClaimedJob)] if answer.body else [])
         answer = await self._post("/fetch/batch", _encode({**wanted, "count": turn.fetch}), turn.wait_ms)
         if not answer.is_good:
             return _refused(answer)
-        return Outcome(jobs=msgspec.json.decode(answer.body, type=_Fetched).jobs)
+        return BenchOutcome(jobs=msgspec.json.decode(answer.body, type=_Fetched).jobs)
 
     async def _post(self, path: str, body: bytes, wait_ms: int = 0) -> _Answer:
         if self._lost:
@@ -172,12 +172,12 @@ class HttpLink(asyncio.Protocol):
             self._waiting = None
 
 
-def _refused(answer: _Answer) -> Outcome:
+def _refused(answer: _Answer) -> BenchOutcome:
     try:
         refused = msgspec.json.decode(answer.body, type=_Refused)
     except msgspec.MsgspecError:
         refused = _Refused()
-    return Outcome(refusals=[refused.code or f"HTTP {answer.status}"], retry_after_s=refused.retry_after_ms / 1000)
+    return BenchOutcome(refusals=[refused.code or f"HTTP {answer.status}"], retry_after_s=refused.retry_after_ms / 1000)
 
 
 def _content_length(head: bytes) -> int:

@@ -12,31 +12,31 @@ class Lost(Exception):
     """The connection broke, or no answer came. Says why."""
 
 
-class Claimed(msgspec.Struct):
+class ClaimedJob(msgspec.Struct):
     job_id: str
     lease_token: int
     payload: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Turn(NamedTuple):
+class RoundTrip(NamedTuple):
     """Enqueue so many, ack these, then fetch so many."""
 
     queues: tuple[str, ...]
     new_jobs: tuple[bytes, ...] = ()  # each as JSON, ready to be sent
-    acks: list[Claimed] = []
+    acks: list[ClaimedJob] = []
     fetch: int = 0
     wait_ms: int = 0
 
 
-class Outcome(NamedTuple):
+class BenchOutcome(NamedTuple):
     enqueued: int = 0
     acked: int = 0
-    jobs: list[Claimed] = []
+    jobs: list[ClaimedJob] = []
     refusals: list[str] = []  # codes, one for each job or request that was refused
     retry_after_s: float = 0.0
 
 
-class Link(Protocol):
-    async def turn(self, turn: Turn) -> Outcome: ...
+class BenchLink(Protocol):
+    async def turn(self, turn: RoundTrip) -> BenchOutcome: ...
 
     async def close(self) -> None: ...

@@ -15,7 +15,7 @@ class BadPlan(ValueError):
     """What does not go together, and what to do, in a sentence."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     protocol: Protocol
     connections: int
@@ -44,7 +44,7 @@ def make_plan(
     jobs: int | None,
     seconds: float | None,
     rate: float | None,
-) -> Plan:
+) -> BenchPlan:
     """None stands for what was not given."""
     if rate is not None and mode != "latency":
         raise BadPlan(f"--rate is for --mode latency; {mode} goes as fast as it can")
@@ -58,7 +58,7 @@ def make_plan(
         if seconds is not None:
             raise BadPlan("--mode burst ends when all its jobs are done; give --jobs instead of --seconds")
         jobs = jobs or 20_000
-    return Plan(
+    return BenchPlan(
         mode=mode,
         protocol=protocol,
         connections=connections,

@@ -16,7 +16,7 @@ import uvloop
 from corvo import __version__
 from corvo.client.bench.engine import Engine, Measured
 from corvo.client.bench.links import Lost
-from corvo.client.bench.plan import Plan
+from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.tally import Percentiles, Tally, percentiles
 from corvo.client.calls import ServerRefused
 from corvo.client.http import Client, Unreachable
@@ -41,12 +41,12 @@ class ServerSeen(msgspec.Struct, frozen=True):
     is_fsynced: bool
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     version: str  # of this program
     machine: Machine
     server: ServerSeen
-    plan: Plan
+    plan: BenchPlan
     is_whole: bool  # False: it was stopped before its end
     seconds: float
     enqueued: int
@@ -60,7 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def measure(client: Client, plan: Plan, watch: Callable[[int], None], is_kept: bool = False) -> Report:
+def measure(client: Client, plan: BenchPlan, watch: Callable[[int], None], is_kept: bool = False) -> BenchReport:
     """`Unreachable` when there is no server, or when it takes no connections."""
     status = client.cluster_status()
     server = ServerSeen(client.server, status.version, max(len(status.nodes), 1), status.shards, status.fsync)
@@ -71,7 +71,7 @@ def measure(client: Client, plan: Plan, watch: Callable[[int], None], is_kept: b
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         measured, is_whole = runner.run(_run(plan, client, queues, tally, watch))
     notes = [] if is_kept else _tidied(client, queues)
-    return Report(
+    return BenchReport(
         started_at=started.isoformat(timespec="seconds"),
         version=__version__,
         machine=machine,
@@ -92,7 +92,7 @@ def measure(client: Client, plan: Plan, watch: Callable[[int], None], is_kept: b
 
 
 async def _run(
-    plan: Plan, client: Client, queues: tuple[str, ...], tally: Tally, watch: Callable[[int], None]
+    plan: BenchPlan, client: Client, queues: tuple[str, ...], tally: Tally, watch: Callable[[int], None]
 ) -> tuple[Measured, bool]:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

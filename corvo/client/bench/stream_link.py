@@ -9,7 +9,7 @@ import msgspec
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
-from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, Claimed, Lost, Outcome, Turn
+from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip
 
 PATH = "/api/v1/stream"
 
@@ -22,7 +22,7 @@ class _Reply(msgspec.Struct):
     id: int | None
     enqueued: list[_Item] = []
     acked: list[_Item] = []
-    jobs: list[Claimed] = []
+    jobs: list[ClaimedJob] = []
     code: str = ""
     retry_after_ms: int = 0
 
@@ -62,7 +62,7 @@ class StreamLink:
             raise Lost(f"no stream at {server}: {error or type(error).__name__}") from None
         return cls(socket, worker_id)
 
-    async def turn(self, turn: Turn) -> Outcome:
+    async def turn(self, turn: RoundTrip) -> BenchOutcome:
         self._last_id += 1
         number = self._last_id
         reply: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
@@ -78,7 +78,7 @@ class StreamLink:
         finally:
             self._replies.pop(number, None)
 
-    def _frame(self, number: int, turn: Turn) -> bytes:
+    def _frame(self, number: int, turn: RoundTrip) -> bytes:
         frame: dict[str, Any] = {"id": number}
         if turn.new_jobs:
             frame["enqueue"] = msgspec.Raw(b"[" + b",".join(turn.new_jobs) + b"]")
@@ -112,11 +112,11 @@ class StreamLink:
             pass
 
 
-def _outcome(reply: _Reply) -> Outcome:
+def _outcome(reply: _Reply) -> BenchOutcome:
     if reply.code:
-        return Outcome(refusals=[reply.code], retry_after_s=reply.retry_after_ms / 1000)
+        return BenchOutcome(refusals=[reply.code], retry_after_s=reply.retry_after_ms / 1000)
     refusals = [item.code for item in (*reply.enqueued, *reply.acked) if item.code]
     if not refusals:
-        return Outcome(len(reply.enqueued), len(reply.acked), reply.jobs)
+        return BenchOutcome(len(reply.enqueued), len(reply.acked), reply.jobs)
     enqueued = sum(not item.code for item in reply.enqueued)
-    return Outcome(enqueued, sum(not item.code for item in reply.acked), reply.jobs, refusals)
+    return BenchOutcome(enqueued, sum(not item.code for item in reply.acked), reply.jobs, refusals)

@@ -13,13 +13,13 @@ from msgspec import Meta
 
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import QueueName, RequestId, ShortText
-from corvo.model.job_extras import Bonds, Step
+from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.model.sharding import fnv32a, shard_of_batch, shard_of_queue
 from corvo.ops.batches.arrivals import GetArrivals, Keyed
 from corvo.ops.jobs.terms import StepBody, step_of
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.rules.batches import (
     BatchSpec,
     find_batch,
@@ -79,8 +79,8 @@ class AddToBatch(Operation, tag=40):
         finish_if_over(tables, batch)
         put_batch(tables, batch)
         for new in self.jobs:
-            new.bonds = new.bonds or Bonds()
-            new.bonds.batch_id = batch.id
+            new.extras = new.extras or JobExtras()
+            new.extras.batch_id = batch.id
             tables.errands.send(shard_of_queue(new.queue, tables.errands.shard_count), MakeMember(new))
         return self._given(tables)
 
@@ -90,47 +90,51 @@ class AddToBatch(Operation, tag=40):
         return {shard: errands.given.get(shard, 0) for shard in shards if shard != errands.shard}
 
 
-def spec_of(asking: Asking, body: BatchBody, at: str = "") -> BatchSpec:
+def spec_of(context: PlanContext, body: BatchBody, at: str = "") -> BatchSpec:
     """`at` is where the body stands in a larger one, for messages."""
     if body.callback_queue is None:
         if body.callback_payload is not EMPTY_RAW:
             raise invalid(f"{at}callback_payload", "needs a callback_queue to go to")
-        on_complete = _step(asking, body.on_complete, f"{at}on_complete")
+        on_complete = _step(context, body.on_complete, f"{at}on_complete")
     elif body.on_complete is not None:
         raise invalid(f"{at}on_complete", "either this or callback_queue: they are the same")
     else:
         payload = msgspec.Raw(b"{}") if body.callback_payload is EMPTY_RAW else body.callback_payload
-        on_complete = _step(asking, StepBody(body.callback_queue, payload), f"{at}callback")
+        on_complete = _step(context, StepBody(body.callback_queue, payload), f"{at}callback")
     return BatchSpec(
         on_complete=on_complete,
-        on_success=_step(asking, body.on_success, f"{at}on_success"),
-        on_failure=_step(asking, body.on_failure, f"{at}on_failure"),
+        on_success=_step(context, body.on_success, f"{at}on_success"),
+        on_failure=_step(context, body.on_failure, f"{at}on_failure"),
         description=body.description,
     )
 
 
-def _step(asking: Asking, body: StepBody | None, field: str) -> Step | None:
+def _step(context: PlanContext, body: StepBody | None, field: str) -> ChainStep | None:
     """Not too large: it is rewritten with the batch whenever a job of it ends."""
-    return None if body is None else step_of(asking, body, field, SMALL_JSON_BYTES_MAX)
+    return None if body is None else step_of(context, body, field, SMALL_JSON_BYTES_MAX)
 
 
-def adding(asking: Asking, operation: AddToBatch, answer: Callable[[list[str]], Answer]) -> Plan:
+def adding(context: PlanContext, operation: AddToBatch, answer: Callable[[list[str]], Answer]) -> Plan:
     """Ask the batch's shard, then wait until the jobs are where they belong. `answer` gets the ids of the jobs that
     stand for the new ones: their own, unless another job holds a key."""
-    home = shard_of_batch(operation.batch_id, asking.shard_count)
+    home = shard_of_batch(operation.batch_id, context.shard_count)
 
     def conclude(results: list[Any]) -> Answer | Plan:
-        return _arriving(asking, operation, home, results[0], answer)
+        return _arriving(context, operation, home, results[0], answer)
 
     return Plan([(home, operation)], conclude)
 
 
 def _arriving(
-    asking: Asking, operation: AddToBatch, home: int, numbers: dict[int, int], answer: Callable[[list[str]], Answer]
+    context: PlanContext,
+    operation: AddToBatch,
+    home: int,
+    numbers: dict[int, int],
+    answer: Callable[[list[str]], Answer],
 ) -> Answer | Plan:
     jobs = operation.jobs
     own = [new.id for new in jobs]
-    keyed = spread(jobs, lambda new: shard_of_queue(new.queue, asking.shard_count) if _has_key(new) else None)
+    keyed = spread(jobs, lambda new: shard_of_queue(new.queue, context.shard_count) if _has_key(new) else None)
     asked = {shard: keyed.get(shard, []) for shard in (*numbers, *keyed)}
     calls = [
         (shard, GetArrivals(home, numbers.get(shard, 0), [_keyed(jobs[number]) for number in group]))
@@ -149,19 +153,19 @@ def _arriving(
 
 
 def _has_key(new: NewJob) -> bool:
-    return new.bonds is not None and bool(new.bonds.unique_key or new.bonds.idempotency_key)
+    return new.extras is not None and bool(new.extras.unique_key or new.extras.idempotency_key)
 
 
 def _keyed(new: NewJob) -> Keyed:
-    assert new.bonds is not None
-    return Keyed(new.id, new.queue, new.bonds.unique_key, new.bonds.idempotency_key)
+    assert new.extras is not None
+    return Keyed(new.id, new.queue, new.extras.unique_key, new.extras.idempotency_key)
 
 
-def _plan(asking: Asking, body: BatchBody) -> Plan:
-    spec = spec_of(asking, body)
-    ask_id = asking.mint.claim_id()
-    batch_id = asking.mint.batch_id(fnv32a(str(ask_id)) % asking.shard_count)  # no queue says where: anywhere
-    return adding(asking, AddToBatch(ask_id, batch_id, spec, False, []), lambda _: Answer(201, BatchMade(batch_id)))
+def _plan(context: PlanContext, body: BatchBody) -> Plan:
+    spec = spec_of(context, body)
+    ask_id = context.mint.claim_id()
+    batch_id = context.mint.batch_id(fnv32a(str(ask_id)) % context.shard_count)  # no queue says where: anywhere
+    return adding(context, AddToBatch(ask_id, batch_id, spec, False, []), lambda _: Answer(201, BatchMade(batch_id)))
 
 
 ENDPOINTS = (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.model.job import Count
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.ops.operation import Read
 from corvo.state import locks
 from corvo.state.tables import Tables
@@ -41,6 +41,6 @@ class GetArrivals(Read, tag=1051):
 
 def _standing_for(tables: Tables, new: Keyed) -> str:
     if tables.find_job(new.job_id) is None:
-        bonds = Bonds(unique_key=new.unique_key, idempotency_key=new.idempotency_key)
-        return locks.holder(tables, new.queue, bonds) or new.job_id
+        extras = JobExtras(unique_key=new.unique_key, idempotency_key=new.idempotency_key)
+        return locks.holder(tables, new.queue, extras) or new.job_id
     return new.job_id

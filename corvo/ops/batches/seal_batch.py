@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.model.sharding import shard_of_batch
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.rules.batches import finish_if_over, put_batch, require_batch
 from corvo.state.tables import Tables
 
@@ -28,11 +28,11 @@ class SealBatch(Operation, tag=41):
             put_batch(tables, batch)
 
 
-def _plan(asking: Asking, body: None, batch_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, batch_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Sealed("sealed"))
 
-    return Plan([(shard_of_batch(batch_id, asking.shard_count), SealBatch(batch_id))], conclude)
+    return Plan([(shard_of_batch(batch_id, context.shard_count), SealBatch(batch_id))], conclude)
 
 
 ENDPOINTS = (

@@ -27,7 +27,7 @@ from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.operation import Operation
 from corvo.rules.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Tables
 
 _NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; ask for the rest again", 1)
@@ -66,13 +66,13 @@ class ActOnJobs(Operation, tag=28):
                 continue
             try:
                 job = tables.require_job(job_id)
-                room -= len(job.payload) + bytes_of(job.bonds)
+                room -= len(job.payload) + bytes_of(job.extras)
                 _check(self.order, job)
                 single(self.order, ask_id, job_id).apply(tables)
             except Refusal as refusal:
                 results.append(Refused(refusal.code, refusal.message, refusal.retry_after_ms))
                 continue
-            draw(tables)
+            run_cascades(tables)
             done.add(job_id)
             results.append(None)
         return results

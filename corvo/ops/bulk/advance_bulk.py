@@ -12,7 +12,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job import Count, RequestId, ShortText, SpanMs
 from corvo.model.limits import JOBS_PER_REQUEST_MAX
 from corvo.ops.operation import Operation
-from corvo.rules.bulk import OPEN, Bulk, Status, Tally, end_bulk, put_bulk, require_bulk
+from corvo.rules.bulk import OPEN, Bulk, BulkCounts, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 
 
@@ -20,7 +20,7 @@ class AdvanceBulk(Operation, tag=62):
     bulk_id: str
     claim: RequestId
     step: Count  # number of the next slice
-    tally: Tally  # of the slice before
+    tally: BulkCounts  # of the slice before
     slice: Annotated[list[str], Meta(max_length=JOBS_PER_REQUEST_MAX)]
     cursor: str  # behind it
     is_last: bool  # nothing is behind it

@@ -17,9 +17,9 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.ops.bulk.view import FailureView, failure_views
 from corvo.ops.jobs.cancel import CancelBody, grace_ms
 from corvo.ops.jobs.hold import Reason
-from corvo.ops.operation import Asking, Body, Endpoint, Operation
+from corvo.ops.operation import Body, Endpoint, Operation, PlanContext
 from corvo.queries.search import SearchBody
-from corvo.rules.bulk import ACTION_NAMES, Action, Bulk, Order, Tally, find_bulk, open_bulks, put_bulk, put_ids
+from corvo.rules.bulk import ACTION_NAMES, Action, Bulk, BulkCounts, Order, find_bulk, open_bulks, put_bulk, put_ids
 from corvo.state.tables import Tables
 
 # Of a search: how its pages are cut. A bulk action has none.
@@ -126,13 +126,13 @@ def order_of(body: BulkBody) -> Order:
     )
 
 
-def check_matching(asking: Asking, body: BulkBody) -> None:
+def check_matching(context: PlanContext, body: BulkBody) -> None:
     """Which jobs: by name, or by a filter that says something."""
     if (body.job_ids is None) is (body.filter is None):
         which = "neither" if body.filter is None else "both"
         raise invalid("filter", f"{which} of job_ids and filter given; one of them says which jobs are meant")
     for number, job_id in enumerate(body.job_ids or ()):
-        if find_shard_of_job(job_id, asking.shard_count) is None:
+        if find_shard_of_job(job_id, context.shard_count) is None:
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     if body.filter is not None:
         given = [field.name for field in msgspec.structs.fields(body.filter) if _is_given(body.filter, field)]
@@ -148,7 +148,7 @@ def _is_given(body: SearchBody, field: msgspec.structs.FieldInfo) -> bool:
     return bool(getattr(body, field.name) != default)
 
 
-def done_view(tally: Tally, matched: int, duration_ms: float) -> BulkDone:
+def done_view(tally: BulkCounts, matched: int, duration_ms: float) -> BulkDone:
     return BulkDone(
         affected=tally.affected,
         errors=sum(tally.errors.values()),

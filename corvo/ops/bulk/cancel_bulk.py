@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from corvo.model.errors import Refusal
 from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 
@@ -28,7 +28,7 @@ class CancelBulk(Operation, tag=63):
         return bulk
 
 
-def _plan(asking: Asking, body: None, bulk_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, bulk_id: str) -> Plan:
     check_bulk_id(bulk_id)
 
     def conclude(results: list[Bulk]) -> Answer:

@@ -9,7 +9,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.limits import BULK_ID
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.rules.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, Failure, Status
+from corvo.rules.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, BulkFailure, Status
 
 
 class FailureView(msgspec.Struct):
@@ -73,7 +73,7 @@ def bulk_view(bulk: Bulk) -> BulkView:
     )
 
 
-def failure_views(samples: list[Failure]) -> list[FailureView]:
+def failure_views(samples: list[BulkFailure]) -> list[FailureView]:
     return [FailureView(one.job_id, one.code, one.message) for one in samples]
 
 

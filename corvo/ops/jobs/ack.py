@@ -18,11 +18,11 @@ from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.operation import (
     Answer,
-    Asking,
     Body,
     Endpoint,
     Operation,
     Plan,
+    PlanContext,
 )
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
@@ -91,8 +91,8 @@ class Ack(Operation, tag=3):
                 job.result = item.result
                 if item.checkpoint:
                     job.checkpoint = item.checkpoint
-                if item.exits and job.bonds is not None and job.bonds.chain is not None:
-                    job.bonds.chain = msgspec.structs.replace(job.bonds.chain, exits=True)
+                if item.exits and job.extras is not None and job.extras.chain is not None:
+                    job.extras.chain = msgspec.structs.replace(job.extras.chain, exits=True)
                 job.completed_at = tables.now
                 job.settled_id = self.ask_id
                 tables.queue(job.queue).completed += 1
@@ -117,8 +117,8 @@ def ack_outcome(refused: Refused | None) -> AckOutcome:
     return AckOutcome("ok") if refused is None else AckOutcome(error=refused.message, code=refused.code)
 
 
-def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
-    operation = Ack(asking.mint.claim_id(), [ack_item(job_id, body)])
+def _plan_one(context: PlanContext, body: AckBody, job_id: str) -> Plan:
+    operation = Ack(context.mint.claim_id(), [ack_item(job_id, body)])
 
     def conclude(results: list[Any]) -> Answer:
         refused = results[0][0]
@@ -126,17 +126,17 @@ def _plan_one(asking: Asking, body: AckBody, job_id: str) -> Plan:
             raise refused.to_refusal()
         return Answer(200, Acked())
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), operation)], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
 
 
-def _plan_batch(asking: Asking, body: AckBatchBody) -> Plan:
-    ask_id = asking.mint.claim_id()
+def _plan_batch(context: PlanContext, body: AckBatchBody) -> Plan:
+    ask_id = context.mint.claim_id()
     items = [ack_item(ack.job_id, ack, f"acks[{number}].") for number, ack in enumerate(body.acks)]
 
     def answer(outcomes: list[Any]) -> Answer:
         return Answer(200, AckedBatch(outcomes.count(None), [ack_outcome(outcome) for outcome in outcomes]))
 
-    return plan_each(asking, items, lambda some: Ack(ask_id, some), answer)
+    return plan_each(context, items, lambda some: Ack(ask_id, some), answer)
 
 
 ENDPOINTS = (

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.sharding import shard_of_job
-from corvo.ops.operation import Answer, Asking, Operation, Plan
+from corvo.ops.operation import Answer, Operation, Plan, PlanContext
 
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
 
@@ -21,18 +21,18 @@ class Done(msgspec.Struct):
 
 
 def is_repeated(job: Job, ask_id: int) -> bool:
-    return job.bonds is not None and job.bonds.asked_id == ask_id
+    return job.extras is not None and job.extras.asked_id == ask_id
 
 
-def note(job: Job, ask_id: int) -> Bonds:
+def note(job: Job, ask_id: int) -> JobExtras:
     """This is the newest action by now. Called when nothing can refuse it any more."""
-    bonds = job.bonds = job.bonds or Bonds()
-    bonds.asked_id = ask_id
-    return bonds
+    extras = job.extras = job.extras or JobExtras()
+    extras.asked_id = ask_id
+    return extras
 
 
-def plan_action(asking: Asking, job_id: str, operation: Operation, status: str) -> Plan:
+def plan_action(context: PlanContext, job_id: str, operation: Operation, status: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Done(status))
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), operation)], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from corvo.model.job import RequestId
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 
@@ -21,14 +21,14 @@ class Approve(Operation, tag=23):
         if is_repeated(job, self.ask_id):
             return
         destination(job.state, Verb.APPROVE)
-        bonds = note(job, self.ask_id)
-        bonds.hold_reason = ""
-        bonds.waits_for = ()
+        extras = note(job, self.ask_id)
+        extras.hold_reason = ""
+        extras.waits_for = ()
         change(tables, job, Verb.APPROVE)
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Approve(asking.mint.claim_id(), job_id), "pending")
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
+    return plan_action(context, job_id, Approve(context.mint.claim_id(), job_id), "pending")
 
 
 ENDPOINTS = (

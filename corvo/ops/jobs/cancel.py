@@ -11,14 +11,14 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import invalid
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Job, RequestId, SpanMs
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
 from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
 from corvo.ops.jobs.terms import duration_ms
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.upkeep.ring import GRACE_ALARM
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
@@ -61,13 +61,13 @@ class Cancel(Operation, tag=6):
         return was_active
 
     def _give_grace(self, tables: Tables, job: Job) -> None:
-        bonds = note(job, self.ask_id)
+        extras = note(job, self.ask_id)
         tables.touch(job)
-        if not bonds.cancel_at:
-            tables.journal.tell(Happening.CANCELLING, job.id, job.queue)
+        if not extras.cancel_at:
+            tables.event_log.tell(EventKind.CANCELLING, job.id, job.queue)
         ends_at = tables.now + self.grace_ms * 1_000_000
-        if not 0 < bonds.cancel_at <= ends_at:  # asked before, the sooner end counts
-            bonds.cancel_at = ends_at
+        if not 0 < extras.cancel_at <= ends_at:  # asked before, the sooner end counts
+            extras.cancel_at = ends_at
             tables.alarms.add(ends_at, GRACE_ALARM + job.id)
 
 
@@ -82,13 +82,13 @@ def grace_ms(body: CancelBody) -> int:
     return span
 
 
-def _plan(asking: Asking, body: CancelBody, job_id: str) -> Plan:
-    operation = Cancel(asking.mint.claim_id(), job_id, grace_ms(body))
+def _plan(context: PlanContext, body: CancelBody, job_id: str) -> Plan:
+    operation = Cancel(context.mint.claim_id(), job_id, grace_ms(body))
 
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Cancelled("cancelling" if results[0] else "cancelled"))
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), operation)], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
 
 
 ENDPOINTS = (

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import PRIORITY_NAMES, Priority
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import REFUSALS, Done, plan_action
-from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
-from corvo.state.transitions import leave, settle_in
+from corvo.state.transitions import reindex, unindex
 
 WAITING = frozenset({State.PENDING, State.SCHEDULED, State.RETRYING, State.HELD})
 
@@ -35,16 +35,16 @@ class ChangePriority(Operation, tag=26):
             )
         if job.priority is self.priority:
             return  # also the answer to a repetition
-        leave(tables, job)
+        unindex(tables, job)
         job.priority = self.priority
-        settle_in(tables, job)
+        reindex(tables, job)
         data = msgspec.json.encode({"priority": PRIORITY_NAMES[self.priority]})
-        tables.journal.tell(Happening.PRIORITY_CHANGED, job.id, job.queue, data)
+        tables.event_log.tell(EventKind.PRIORITY_CHANGED, job.id, job.queue, data)
 
 
-def _plan(asking: Asking, body: PriorityBody, job_id: str) -> Plan:
+def _plan(context: PlanContext, body: PriorityBody, job_id: str) -> Plan:
     operation = ChangePriority(job_id, Priority(PRIORITY_NAMES.index(body.priority)))
-    return plan_action(asking, job_id, operation, "ok")
+    return plan_action(context, job_id, operation, "ok")
 
 
 ENDPOINTS = (

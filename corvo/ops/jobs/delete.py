@@ -10,7 +10,7 @@ from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import Done, plan_action
 from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import remove
 
@@ -28,13 +28,13 @@ class Delete(Operation, tag=25):
             raise tables.missing(self.job_id)
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
     def delete(results: list[Any]) -> Plan:
         if results[0]:
             raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
-        return plan_action(asking, job_id, Delete(job_id), "deleted")
+        return plan_action(context, job_id, Delete(job_id), "deleted")
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), FindUnknown([job_id]))], delete)
+    return Plan([(shard_of_job(job_id, context.shard_count), FindUnknown([job_id]))], delete)
 
 
 ENDPOINTS = (

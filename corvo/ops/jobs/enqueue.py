@@ -21,8 +21,8 @@ from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.model.timestamps import parse_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
 from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.jobs.terms import Terms, bonds_of, duration_ms
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.ops.jobs.terms import JobTerms, bonds_of, duration_ms
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing, NewJob, make
 from corvo.state.tables import Tables
@@ -33,7 +33,7 @@ BatchId = Annotated[str, Meta(min_length=1, max_length=64)]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 
 
-class EnqueueBody(Terms):
+class EnqueueBody(JobTerms):
     queue: QueueName
     payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
     priority: Literal["critical", "high", "normal"] = "normal"
@@ -85,17 +85,17 @@ class Enqueue(Operation, tag=1):
         return [make(tables, new) for new in self.jobs]
 
 
-def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJob:
+def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -> NewJob:
     """A checked body with its id. `at` is where the body stands in a larger one, for messages."""
     payload = bytes(body.payload)
-    if len(payload) > asking.payload_bytes_max:
+    if len(payload) > context.payload_bytes_max:
         raise Refusal(
             "PAYLOAD_TOO_LARGE",
-            f"{at}payload: {len(payload)} bytes, this server takes {asking.payload_bytes_max}",
+            f"{at}payload: {len(payload)} bytes, this server takes {context.payload_bytes_max}",
             field=f"{at}payload",
         )
     check_numbers(payload, f"{at}payload")
-    job_id = asking.mint.job_id(shard)
+    job_id = context.mint.job_id(shard)
     return NewJob(
         id=job_id,
         queue=body.queue,
@@ -105,18 +105,18 @@ def new_job(asking: Asking, body: EnqueueBody, shard: int, at: str = "") -> NewJ
         backoff=_BACKOFF[body.retry_backoff],
         base_delay_ms=duration_ms(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),
         max_delay_ms=duration_ms(body.retry_max_delay, body.retry_max_delay_ms, 600_000, f"{at}retry_max_delay"),
-        scheduled_at=_scheduled_at(asking, body, at),
+        scheduled_at=_scheduled_at(context, body, at),
         tags=object_document(body.tags, f"{at}tags"),
         checkpoint=document(body.checkpoint, f"{at}checkpoint"),
         parent_id=body.parent_id or "",
-        bonds=bonds_of(asking, body, body.queue, f"chn_{job_id[8:]}", at),
+        extras=bonds_of(context, body, body.queue, f"chn_{job_id[8:]}", at),
     )
 
 
-def _scheduled_at(asking: Asking, body: EnqueueBody, at: str) -> int:
+def _scheduled_at(context: PlanContext, body: EnqueueBody, at: str) -> int:
     if body.scheduled_at is None:
         delay_ms = duration_ms(body.delay, body.delay_ms, 0, f"{at}delay")
-        return asking.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
+        return context.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
     field = f"{at}scheduled_at"
     if body.delay is not None or body.delay_ms is not None:
         raise invalid(field, "either a moment or a delay, not both")
@@ -124,7 +124,7 @@ def _scheduled_at(asking: Asking, body: EnqueueBody, at: str) -> int:
         moment = parse_rfc3339(body.scheduled_at)
     except ValueError as error:
         raise invalid(field, str(error)) from None
-    if moment > asking.clock_ns() + SCHEDULE_AHEAD_NS_MAX:
+    if moment > context.clock_ns() + SCHEDULE_AHEAD_NS_MAX:
         raise invalid(field, "more than five years ahead")
     return moment
 
@@ -135,11 +135,11 @@ def enqueued(new: NewJob, outcome: State | Existing) -> Enqueued:
     return Enqueued(new.id, STATE_NAMES[outcome])
 
 
-def _plan_one(asking: Asking, body: EnqueueBody) -> Plan:
-    shard = shard_of_queue(body.queue, asking.shard_count)
-    new = new_job(asking, body, shard)
+def _plan_one(context: PlanContext, body: EnqueueBody) -> Plan:
+    shard = shard_of_queue(body.queue, context.shard_count)
+    new = new_job(context, body, shard)
     if not body.is_plain:
-        return plan_jobs(asking, [new], [""], body.batch_id, lambda made: _answer_one(made[0]))
+        return plan_jobs(context, [new], [""], body.batch_id, lambda made: _answer_one(made[0]))
 
     def conclude(results: list[Any]) -> Answer:
         return _answer_one(enqueued(new, results[0][0]))
@@ -151,7 +151,7 @@ def _answer_one(made: Enqueued) -> Answer:
     return Answer(200 if made.unique_existing else 201, made)
 
 
-def _plan_batch(asking: Asking, body: EnqueueBatchBody) -> Plan:
+def _plan_batch(context: PlanContext, body: EnqueueBatchBody) -> Plan:
     if body.batch is not None and body.batch_id is not None:
         raise invalid("batch_id", "either a new batch or one that exists, not both")
     places = [f"jobs[{number}]." for number in range(len(body.jobs))]
@@ -159,12 +159,12 @@ def _plan_batch(asking: Asking, body: EnqueueBatchBody) -> Plan:
     for job, at in zip(body.jobs, places, strict=True):
         if job.batch_id is not None:
             raise invalid(f"{at}batch_id", "all jobs of a request go to one batch: name it once, beside `jobs`")
-        new.append(new_job(asking, job, shard_of_queue(job.queue, asking.shard_count), at))
+        new.append(new_job(context, job, shard_of_queue(job.queue, context.shard_count), at))
     if body.batch is None:
-        return plan_jobs(asking, new, places, body.batch_id, lambda made: _answer_batch(made, body.batch_id))
-    spec = spec_of(asking, body.batch, "batch.")
-    batch_id = asking.mint.batch_id(shard_of_queue(new[0].queue, asking.shard_count))
-    return plan_jobs(asking, new, places, batch_id, lambda made: _answer_batch(made, batch_id), spec)
+        return plan_jobs(context, new, places, body.batch_id, lambda made: _answer_batch(made, body.batch_id))
+    spec = spec_of(context, body.batch, "batch.")
+    batch_id = context.mint.batch_id(shard_of_queue(new[0].queue, context.shard_count))
+    return plan_jobs(context, new, places, batch_id, lambda made: _answer_batch(made, batch_id), spec)
 
 
 def _answer_batch(made: list[Enqueued], batch_id: str | None) -> Answer:
@@ -172,7 +172,7 @@ def _answer_batch(made: list[Enqueued], batch_id: str | None) -> Answer:
 
 
 def plan_jobs(
-    asking: Asking,
+    context: PlanContext,
     new: list[NewJob],
     places: list[str],
     batch_id: str | None,
@@ -180,12 +180,12 @@ def plan_jobs(
     create: BatchSpec | None = None,
 ) -> Plan:
     """Any jobs with any bonds. `places` say where each stands in the request, for messages."""
-    making = _making(asking, new, batch_id, answer, create)
+    making = _making(context, new, batch_id, answer, create)
     waited_for = {job_id: f"{at}depends_on" for one, at in zip(new, places, strict=True) for job_id in _waits(one)}
     if not waited_for:
         return making
     names = list(waited_for)
-    groups = spread(names, lambda job_id: shard_of_job(job_id, asking.shard_count))
+    groups = spread(names, lambda job_id: shard_of_job(job_id, context.shard_count))
 
     def conclude(results: list[Any]) -> Plan:
         for unknown in results:
@@ -199,15 +199,15 @@ def plan_jobs(
 
 
 def _making(
-    asking: Asking,
+    context: PlanContext,
     new: list[NewJob],
     batch_id: str | None,
     answer: Callable[[list[Enqueued]], Answer],
     create: BatchSpec | None,
 ) -> Plan:
     if batch_id is not None:
-        operation = AddToBatch(asking.mint.claim_id(), batch_id, create, create is not None, new)
-        states = [_state_at_birth(asking, one) for one in new]
+        operation = AddToBatch(context.mint.claim_id(), batch_id, create, create is not None, new)
+        states = [_state_at_birth(context, one) for one in new]
 
         def members(standing: list[str]) -> Answer:
             triples = zip(new, standing, states, strict=True)
@@ -215,8 +215,8 @@ def _making(
                 [enqueued(one, state if one.id == job_id else Existing(job_id)) for one, job_id, state in triples]
             )
 
-        return adding(asking, operation, members)
-    groups = spread(new, lambda one: shard_of_queue(one.queue, asking.shard_count))
+        return adding(context, operation, members)
+    groups = spread(new, lambda one: shard_of_queue(one.queue, context.shard_count))
 
     def conclude(results: list[Any]) -> Answer:
         made = gather([None] * len(new), groups, results)
@@ -227,11 +227,11 @@ def _making(
 
 
 def _waits(new: NewJob) -> tuple[str, ...]:
-    return new.bonds.waits_for if new.bonds is not None else ()
+    return new.extras.waits_for if new.extras is not None else ()
 
 
-def _state_at_birth(asking: Asking, new: NewJob) -> State:
-    return State.SCHEDULED if _waits(new) or new.scheduled_at > asking.clock_ns() else State.PENDING
+def _state_at_birth(context: PlanContext, new: NewJob) -> State:
+    return State.SCHEDULED if _waits(new) or new.scheduled_at > context.clock_ns() else State.PENDING
 
 
 ENDPOINTS = (

@@ -22,11 +22,11 @@ from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.ops.jobs.terms import DurationMs, duration_ms
 from corvo.ops.operation import (
     Answer,
-    Asking,
     Body,
     Endpoint,
     Operation,
     Plan,
+    PlanContext,
 )
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
@@ -113,7 +113,7 @@ class Fail(Operation, tag=4):
 def fail_attempt(tables: Tables, job: Job, item: FailItem) -> None:
     """The running attempt of an active job has failed: record it, then retry later or give up."""
     now = tables.now
-    is_unwanted = job.bonds is not None and job.bonds.cancel_at > 0
+    is_unwanted = job.extras is not None and job.extras.cancel_at > 0
     if item.snooze_ms is not None and not is_unwanted:
         job.attempt -= 1
         job.due_at = now + item.snooze_ms * 1_000_000
@@ -152,8 +152,8 @@ def _delay_ms(job: Job, asked_ms: int | None) -> int:
     if asked_ms is not None:
         return asked_ms
     delay = delay_ms(job.backoff, job.base_delay_ms, job.max_delay_ms, job.attempt)
-    if job.bonds is not None and job.bonds.jitter_permille:
-        return shortened(delay, job.bonds.jitter_permille, job.id, job.attempt)
+    if job.extras is not None and job.extras.jitter_permille:
+        return shortened(delay, job.extras.jitter_permille, job.id, job.attempt)
     return delay
 
 
@@ -193,8 +193,8 @@ def fail_outcome(outcome: Failure | Refused) -> FailOutcome:
     return FailOutcome(told.status, told.attempts_remaining, told.next_attempt_at)
 
 
-def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
-    operation = Fail(asking.mint.claim_id(), [fail_item(job_id, body)])
+def _plan_one(context: PlanContext, body: FailBody, job_id: str) -> Plan:
+    operation = Fail(context.mint.claim_id(), [fail_item(job_id, body)])
 
     def conclude(results: list[Any]) -> Answer:
         outcome = results[0][0]
@@ -202,18 +202,18 @@ def _plan_one(asking: Asking, body: FailBody, job_id: str) -> Plan:
             raise outcome.to_refusal()
         return Answer(200, failed(outcome))
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), operation)], conclude)
+    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
 
 
-def _plan_batch(asking: Asking, body: FailBatchBody) -> Plan:
-    ask_id = asking.mint.claim_id()
+def _plan_batch(context: PlanContext, body: FailBatchBody) -> Plan:
+    ask_id = context.mint.claim_id()
     items = [fail_item(fail.job_id, fail, f"fails[{number}].") for number, fail in enumerate(body.fails)]
 
     def answer(outcomes: list[Any]) -> Answer:
         answers = [fail_outcome(outcome) for outcome in outcomes]
         return Answer(200, FailedBatch(sum(each.code is None for each in answers), answers))
 
-    return plan_each(asking, items, lambda some: Fail(ask_id, some), answer)
+    return plan_each(context, items, lambda some: Fail(ask_id, some), answer)
 
 
 ENDPOINTS = (

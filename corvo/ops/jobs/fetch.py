@@ -26,7 +26,7 @@ from corvo.model.job import (
     Worker,
     WorkerId,
 )
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.json_input import to_raw
 from corvo.model.lifecycle import Verb
 from corvo.model.limits import (
@@ -58,7 +58,7 @@ WORKER_ALARM = "w"  # followed by a worker: it may have fallen silent
 Weight = Annotated[int, Meta(ge=1, le=WEIGHT_MAX)]
 
 
-class Wishes(Body, kw_only=True):
+class FetchOptions(Body, kw_only=True):
     """What a fetch may ask for beyond a job. Most fetches do not."""
 
     strategy: Annotated[
@@ -76,7 +76,7 @@ class Wishes(Body, kw_only=True):
     version: Annotated[ShortText, Meta(description="of the worker's program")] = ""
 
 
-class FetchBody(Wishes):
+class FetchBody(FetchOptions):
     queues: Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_PER_FETCH_MAX)]
     worker_id: WorkerId
     hostname: ShortText = ""
@@ -192,7 +192,7 @@ class Fetch(Operation, tag=2):
                 queue.cursors[priority] = position
                 if job.lease_token > ERRORS_KEPT_PER_JOB:
                     tables.forget_error(job_id, job.lease_token - ERRORS_KEPT_PER_JOB)
-                if job.bonds is not None or self.is_two_phase:
+                if job.extras is not None or self.is_two_phase:
                     self._begin(tables, job)
                 change(tables, job, _CLAIM)
                 claimed.append(_claimed(job))
@@ -202,11 +202,11 @@ class Fetch(Operation, tag=2):
         return room
 
     def _begin(self, tables: Tables, job: Job) -> None:
-        bonds = job.bonds = job.bonds or Bonds()
+        extras = job.extras = job.extras or JobExtras()
         locks.unlock(tables, job, is_start=True)
-        bonds.cancel_at = bonds.claimed_at = 0
+        extras.cancel_at = extras.claimed_at = 0
         if self.is_two_phase:
-            bonds.claimed_at, job.started_at = job.started_at, 0
+            extras.claimed_at, job.started_at = job.started_at, 0
 
 
 def pass_gate(tables: Tables, queue: Queue, controls: Controls, count: int) -> None:
@@ -289,7 +289,7 @@ def new_fetch(body: FetchBody, claim_id: int, count: int) -> Fetch:
     )
 
 
-def weights_of(wishes: Wishes, queues: list[str]) -> list[int]:
+def weights_of(wishes: FetchOptions, queues: list[str]) -> list[int]:
     """In the order of the queues; none for a strict fetch, nor where there is nothing to choose."""
     if wishes.strategy == "strict":
         if wishes.weights:

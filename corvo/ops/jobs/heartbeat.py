@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import Refused
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Count
 from corvo.model.json_input import no_document, object_document
 from corvo.model.lifecycle import State
@@ -21,7 +21,7 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan, gather, spread
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.ops.upkeep.ring import expire
 from corvo.state.tables import Tables
 from corvo.state.transitions import renew
@@ -77,20 +77,20 @@ def _beat(tables: Tables, beat: Beat) -> Pulse | Refused:
     if not holds(job, beat.lease_token):
         is_newest = beat.lease_token in (0, job.lease_token)
         return Pulse.CANCEL if job.state in CALLED_OFF and is_newest else unknown_pulse(beat)
-    if job.bonds is not None and 0 < job.bonds.expire_at <= tables.now:
+    if job.extras is not None and 0 < job.extras.expire_at <= tables.now:
         expire(tables, job.id)
         return Pulse.CANCEL
     if beat.progress and beat.progress != job.progress:  # a beat that is repeated has nothing new to tell
         job.progress = beat.progress
         told = beat.progress if len(beat.progress) <= PROGRESS_TOLD_BYTES_MAX else b""
-        tables.journal.tell(Happening.PROGRESS, job.id, job.queue, told)
+        tables.event_log.tell(EventKind.PROGRESS, job.id, job.queue, told)
     if beat.checkpoint:
         job.checkpoint = beat.checkpoint
-    if job.bonds is not None:
-        if job.bonds.claimed_at and not job.started_at:
+    if job.extras is not None:
+        if job.extras.claimed_at and not job.started_at:
             job.started_at = tables.now
-            tables.journal.tell(Happening.RUNNING, job.id, job.queue)
-        if job.bonds.cancel_at:
+            tables.event_log.tell(EventKind.RUNNING, job.id, job.queue)
+        if job.extras.cancel_at:
             tables.touch(job)
             return Pulse.CANCEL
     renew(tables, job, tables.now + job.lease_ms * 1_000_000)
@@ -119,9 +119,9 @@ def new_beat(job_id: str, body: HeartbeatJob) -> Beat:
     )
 
 
-def _plan(asking: Asking, body: HeartbeatBody) -> Plan:
+def _plan(context: PlanContext, body: HeartbeatBody) -> Plan:
     beats = [new_beat(job_id, job) for job_id, job in body.jobs.items()]
-    groups = spread(beats, lambda beat: find_shard_of_job(beat.job_id, asking.shard_count))
+    groups = spread(beats, lambda beat: find_shard_of_job(beat.job_id, context.shard_count))
 
     def conclude(results: list[Any]) -> Answer:
         pulses = gather([unknown_pulse(beat) for beat in beats], groups, results)

@@ -12,7 +12,7 @@ from corvo.model.job import Job, JobError, RequestId, ShortText
 from corvo.model.lifecycle import State, Verb, destination
 from corvo.model.limits import TEXT_CHARS_MAX
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 
@@ -37,9 +37,9 @@ class Hold(Operation, tag=22):
         destination(job.state, Verb.HOLD)
         if job.state is State.ACTIVE:
             _record(tables, job, self.reason)
-        bonds = note(job, self.ask_id)
-        bonds.hold_reason = self.reason
-        bonds.cancel_at = 0
+        extras = note(job, self.ask_id)
+        extras.hold_reason = self.reason
+        extras.cancel_at = 0
         change(tables, job, Verb.HOLD)
         job.due_at = 0
         job.settled_id = 0  # no report of its worker ended this claim
@@ -55,8 +55,8 @@ def _record(tables: Tables, job: Job, reason: str) -> None:
     )
 
 
-def _plan(asking: Asking, body: HoldBody, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Hold(asking.mint.claim_id(), job_id, body.reason), "held")
+def _plan(context: PlanContext, body: HoldBody, job_id: str) -> Plan:
+    return plan_action(context, job_id, Hold(context.mint.claim_id(), job_id, body.reason), "held")
 
 
 ENDPOINTS = (

@@ -7,7 +7,7 @@ from corvo.model.errors import Refused
 from corvo.model.job import Job
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.sharding import find_shard_of_job
-from corvo.ops.operation import Answer, Asking, Operation, Plan, gather, spread
+from corvo.ops.operation import Answer, Operation, Plan, PlanContext, gather, spread
 from corvo.state.tables import Tables
 
 _ACTIVE = State.ACTIVE  # to look up an enum's member is a call, and every job comes this way
@@ -48,13 +48,13 @@ def stranger(job_id: str) -> Refused:
 
 
 def plan_each(
-    asking: Asking,
+    context: PlanContext,
     items: list[Item],
     operation: Callable[[list[Item]], Operation],
     answer: Callable[[list[Any]], Answer],
 ) -> Plan:
     """Items for jobs of any shard: each shard is asked for its own, and every item is answered for itself."""
-    groups = spread(items, lambda item: find_shard_of_job(item.job_id, asking.shard_count))
+    groups = spread(items, lambda item: find_shard_of_job(item.job_id, context.shard_count))
     calls = [(shard, operation([items[number] for number in numbers])) for shard, numbers in groups.items()]
 
     def conclude(results: list[Any]) -> Answer:

@@ -14,11 +14,11 @@ from corvo.model.job import Job, QueueName, RequestId
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.rules.errands.move_in import MoveIn, arrive
 from corvo.state import keys, locks
 from corvo.state.tables import Tables
-from corvo.state.transitions import leave, settle_in
+from corvo.state.transitions import reindex, unindex
 
 
 class MoveBody(Body):
@@ -43,22 +43,22 @@ class Move(Operation, tag=27):
                 " hold it first, or wait until it has ended",
             )
         data = msgspec.json.encode({"from": job.queue})
-        bonds = note(job, self.ask_id)
+        extras = note(job, self.ask_id)
         locks.forget(tables, job)
-        leave(tables, job)
+        unindex(tables, job)
         shard = shard_of_queue(self.queue, tables.errands.shard_count)
         if shard == tables.errands.shard:
             job.queue = self.queue
-            settle_in(tables, job)
+            reindex(tables, job)
             arrive(tables, job, data)
         else:
-            bonds.was_at = tuple(dict.fromkeys((*bonds.was_at, tables.errands.shard)))
+            extras.was_at = tuple(dict.fromkeys((*extras.was_at, tables.errands.shard)))
             self._send(tables, job, shard, data)
 
     def _send(self, tables: Tables, job: Job, shard: int, data: bytes) -> None:
         errors = tables.errors_of(job)
         watchers = []
-        if job.bonds is not None and job.bonds.is_watched:  # of an ended one, whoever is left is told by this shard
+        if job.extras is not None and job.extras.is_watched:  # of an ended one, whoever is left is told by this shard
             prefix = keys.watchers(job.id)
             watchers = [key for key, _ in tables.overlay.scan(prefix, keys.prefix_end(prefix))]
         for key in watchers:
@@ -70,8 +70,8 @@ class Move(Operation, tag=27):
         tables.forward(job.id, shard)
 
 
-def _plan(asking: Asking, body: MoveBody, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Move(asking.mint.claim_id(), job_id, body.queue), "moved")
+def _plan(context: PlanContext, body: MoveBody, job_id: str) -> Plan:
+    return plan_action(context, job_id, Move(context.mint.claim_id(), job_id, body.queue), "moved")
 
 
 ENDPOINTS = (

@@ -6,7 +6,7 @@ from corvo.model.job import RequestId, ShortText
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.jobs.hold import Reason
-from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 
@@ -33,8 +33,8 @@ class Reject(Operation, tag=24):
         change(tables, job, Verb.REJECT)
 
 
-def _plan(asking: Asking, body: RejectBody, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Reject(asking.mint.claim_id(), job_id, body.reason), "dead")
+def _plan(context: PlanContext, body: RejectBody, job_id: str) -> Plan:
+    return plan_action(context, job_id, Reject(context.mint.claim_id(), job_id, body.reason), "dead")
 
 
 ENDPOINTS = (

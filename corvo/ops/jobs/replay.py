@@ -11,7 +11,7 @@ from msgspec import Meta
 from corvo.model.job import Job
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext
 from corvo.queries.job import GetJob
 from corvo.rules.job_creation import NewJob
 
@@ -39,18 +39,18 @@ def _copy(job: Job, job_id: str) -> NewJob:
     )
 
 
-def _plan(asking: Asking, body: ReplayBody, job_id: str) -> Plan:
+def _plan(context: PlanContext, body: ReplayBody, job_id: str) -> Plan:
     def enqueue(results: list[Any]) -> Plan:
         job: Job = results[0].job
-        shard = shard_of_queue(job.queue, asking.shard_count)
-        new = _copy(job, asking.mint.job_id(shard))
+        shard = shard_of_queue(job.queue, context.shard_count)
+        new = _copy(job, context.mint.job_id(shard))
 
         def conclude(made: list[Any]) -> Answer:
             return Answer(201, enqueued(new, made[0][0]))
 
         return Plan([(shard, Enqueue([new]))], conclude)
 
-    return Plan([(shard_of_job(job_id, asking.shard_count), GetJob(job_id))], enqueue)
+    return Plan([(shard_of_job(job_id, context.shard_count), GetJob(job_id))], enqueue)
 
 
 ENDPOINTS = (

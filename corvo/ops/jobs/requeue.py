@@ -6,7 +6,7 @@ from corvo.model.job import RequestId
 from corvo.model.lifecycle import Verb
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, plan_action
 from corvo.ops.jobs.retry import run_again
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 
 
@@ -22,8 +22,8 @@ class Requeue(Operation, tag=21):
             run_again(tables, job, Verb.REQUEUE, self.ask_id)
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Requeue(asking.mint.claim_id(), job_id), "requeued")
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
+    return plan_action(context, job_id, Requeue(context.mint.claim_id(), job_id), "requeued")
 
 
 ENDPOINTS = (

@@ -7,10 +7,10 @@ kept. A job that waited for others waits no longer, and its time to live begins 
 from typing import Any, ClassVar
 
 from corvo.model.job import Job, RequestId
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state import locks
 from corvo.state.tables import Tables
 from corvo.state.transitions import EXPIRE_ALARM, change
@@ -32,25 +32,25 @@ class Retry(Operation, tag=20):
 def run_again(tables: Tables, job: Job, verb: Verb, ask_id: int) -> None:
     destination(job.state, verb)
     locks.lock_again(tables, job)
-    bonds = note(job, ask_id)
+    extras = note(job, ask_id)
     change(tables, job, verb)
     job.due_at = job.completed_at = job.failed_at = 0
     job.settled_id = 0
-    _begin_anew(tables, job, bonds)
+    _begin_anew(tables, job, extras)
 
 
-def _begin_anew(tables: Tables, job: Job, bonds: Bonds) -> None:
-    bonds.waits_for = ()
-    bonds.cancel_at = 0
-    bonds.hold_reason = ""
-    if bonds.expire_after_ms:
-        tables.alarms.remove(bonds.expire_at, EXPIRE_ALARM + job.id)
-        bonds.expire_at = tables.now + bonds.expire_after_ms * 1_000_000
-        tables.alarms.add(bonds.expire_at, EXPIRE_ALARM + job.id)
+def _begin_anew(tables: Tables, job: Job, extras: JobExtras) -> None:
+    extras.waits_for = ()
+    extras.cancel_at = 0
+    extras.hold_reason = ""
+    if extras.expire_after_ms:
+        tables.alarms.remove(extras.expire_at, EXPIRE_ALARM + job.id)
+        extras.expire_at = tables.now + extras.expire_after_ms * 1_000_000
+        tables.alarms.add(extras.expire_at, EXPIRE_ALARM + job.id)
 
 
-def _plan(asking: Asking, body: None, job_id: str) -> Plan:
-    return plan_action(asking, job_id, Retry(asking.mint.claim_id(), job_id), "retried")
+def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
+    return plan_action(context, job_id, Retry(context.mint.claim_id(), job_id), "retried")
 
 
 ENDPOINTS = (

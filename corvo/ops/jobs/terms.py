@@ -7,12 +7,21 @@ from msgspec import Meta
 
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import JobId, QueueName
-from corvo.model.job_extras import IF_LOST_NAMES, UNIQUE_UNTIL_NAMES, Bonds, Chain, IfLost, Step, UniqueUntil, bytes_of
+from corvo.model.job_extras import (
+    IF_LOST_NAMES,
+    UNIQUE_UNTIL_NAMES,
+    Chain,
+    ChainStep,
+    IfLost,
+    JobExtras,
+    UniqueUntil,
+    bytes_of,
+)
 from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import parse_duration
-from corvo.ops.operation import Asking, Body
+from corvo.ops.operation import Body, PlanContext
 
 KeyText = Annotated[
     str,
@@ -35,7 +44,7 @@ class ChainBody(Body):
     on_exit: StepBody | None = None
 
 
-class Terms(Body, kw_only=True):
+class JobTerms(Body, kw_only=True):
     """Mixed into the body of an enqueue. All of it is optional, and most jobs have none of it."""
 
     unique_key: Annotated[KeyText | None, Meta(description="no job is made while another of the queue holds it")] = None
@@ -67,7 +76,7 @@ class Terms(Body, kw_only=True):
     chain: Annotated[ChainBody | None, Meta(description="jobs that follow one after another")] = None
 
 
-def bonds_of(asking: Asking, terms: Terms, queue: str, chain_id: str, at: str) -> Bonds | None:
+def bonds_of(context: PlanContext, terms: JobTerms, queue: str, chain_id: str, at: str) -> JobExtras | None:
     """None for a job without any, which is nearly every job."""
     if not (
         terms.unique_key
@@ -79,16 +88,16 @@ def bonds_of(asking: Asking, terms: Terms, queue: str, chain_id: str, at: str) -
         or terms.chain
     ):
         return None
-    return Bonds(
+    return JobExtras(
         unique_key=terms.unique_key or "",
         unique_period_ms=(terms.unique_period or 0) * 1_000,
         unique_until=_UNTIL[terms.unique_until],
         idempotency_key=terms.idempotency_key or "",
         expire_after_ms=duration_ms(terms.expire_after, terms.expire_after_ms, 0, f"{at}expire_after"),
         jitter_permille=round(terms.retry_jitter * 1000),
-        waits_for=tuple(_dependency(asking, other, f"{at}depends_on") for other in dict.fromkeys(terms.depends_on)),
+        waits_for=tuple(_dependency(context, other, f"{at}depends_on") for other in dict.fromkeys(terms.depends_on)),
         if_lost=_IF_LOST[terms.on_dependency_failure],
-        chain=None if terms.chain is None else _chain(asking, terms.chain, queue, chain_id, f"{at}chain"),
+        chain=None if terms.chain is None else _chain(context, terms.chain, queue, chain_id, f"{at}chain"),
     )
 
 
@@ -105,9 +114,9 @@ def duration_ms(text: str | None, number: int | None, default: int, field: str) 
     return span if number is None else number
 
 
-def step_of(asking: Asking, body: StepBody, field: str, bytes_max: int = BODY_BYTES_MAX) -> Step:
+def step_of(context: PlanContext, body: StepBody, field: str, bytes_max: int = BODY_BYTES_MAX) -> ChainStep:
     payload = bytes(body.payload)
-    bytes_max = min(bytes_max, asking.payload_bytes_max)
+    bytes_max = min(bytes_max, context.payload_bytes_max)
     if len(payload) > bytes_max:
         raise Refusal(
             "PAYLOAD_TOO_LARGE",
@@ -115,28 +124,28 @@ def step_of(asking: Asking, body: StepBody, field: str, bytes_max: int = BODY_BY
             field=f"{field}.payload",
         )
     check_numbers(payload, f"{field}.payload")
-    return Step(body.queue, payload)
+    return ChainStep(body.queue, payload)
 
 
-def _dependency(asking: Asking, job_id: str, field: str) -> str:
+def _dependency(context: PlanContext, job_id: str, field: str) -> str:
     try:
-        shard_of_job(job_id, asking.shard_count)
+        shard_of_job(job_id, context.shard_count)
     except Refusal as refusal:
         raise invalid(field, refusal.message) from None
     return job_id
 
 
-def _chain(asking: Asking, body: ChainBody, queue: str, chain_id: str, field: str) -> Chain:
+def _chain(context: PlanContext, body: ChainBody, queue: str, chain_id: str, field: str) -> Chain:
     if body.steps[0].queue != queue:
         raise invalid(f"{field}.steps[0].queue", f"the first step is the job itself, which goes to {queue}")
     chain = Chain(
         id=chain_id,
         step=0,
-        steps=tuple(step_of(asking, step, f"{field}.steps[{number}]") for number, step in enumerate(body.steps)),
-        on_failure=None if body.on_failure is None else step_of(asking, body.on_failure, f"{field}.on_failure"),
-        on_exit=None if body.on_exit is None else step_of(asking, body.on_exit, f"{field}.on_exit"),
+        steps=tuple(step_of(context, step, f"{field}.steps[{number}]") for number, step in enumerate(body.steps)),
+        on_failure=None if body.on_failure is None else step_of(context, body.on_failure, f"{field}.on_failure"),
+        on_exit=None if body.on_exit is None else step_of(context, body.on_exit, f"{field}.on_exit"),
     )
-    size = bytes_of(Bonds(chain=chain))
+    size = bytes_of(JobExtras(chain=chain))
     if size > CHAIN_BYTES_MAX:
         sentence = f"{field}: {size} bytes of payloads in its steps, at most {CHAIN_BYTES_MAX} are taken in all"
         raise Refusal("PAYLOAD_TOO_LARGE", sentence, field=field)

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Count, Job, Moment, Priority, Queue, RequestId
 from corvo.model.job_extras import bytes_of
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import ask_queue, require_queue
 from corvo.state import keys
 from corvo.state.tables import Tables
@@ -59,7 +59,7 @@ class ClearQueue(Operation, tag=13):
             return Slice(removed, -queue.cleared[2], len(_lines(self.queue)), b"")
         upto = self.upto or (queue.cleared[2] if is_begun else tables.now)
         if not is_begun and not self.upto:
-            tables.journal.tell(Happening.QUEUE_CLEARED, "", self.queue)
+            tables.event_log.tell(EventKind.QUEUE_CLEARED, "", self.queue)
         found, line, start = self._look(tables, queue, upto)
         for job in found:
             remove(tables, job, _DELETED_BY)
@@ -87,7 +87,7 @@ class ClearQueue(Operation, tag=13):
                 left -= 1
                 position, job_id = keys.pending_position(key, len(prefix))
                 job = tables.require_job(job_id)
-                room -= len(job.payload) + bytes_of(job.bonds)
+                room -= len(job.payload) + bytes_of(job.extras)
                 if job.created_at > upto:
                     gapless = False
                     continue
@@ -106,20 +106,20 @@ def _lines(queue: str) -> list[tuple[bytes, Priority | None]]:
     ]
 
 
-def _plan(asking: Asking, body: None, name: str) -> Plan:
-    ask_id = asking.mint.claim_id()
+def _plan(context: PlanContext, body: None, name: str) -> Plan:
+    ask_id = context.mint.claim_id()
 
     def conclude(done: Slice) -> Answer | Plan:
         if not done.start:
             return Answer(200, QueueCleared("cleared", done.removed))
         return ask_queue(
-            asking,
+            context,
             name,
             lambda queue: ClearQueue(ask_id, queue, done.upto, done.line, done.start, done.removed),
             conclude,
         )
 
-    return ask_queue(asking, name, lambda queue: ClearQueue(ask_id, queue), conclude)
+    return ask_queue(context, name, lambda queue: ClearQueue(ask_id, queue), conclude)
 
 
 ENDPOINTS = (

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from corvo.model.errors import Refusal, invalid
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Controls, Queue
 from corvo.model.limits import QUEUE_NAME
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import await_room
-from corvo.ops.operation import Answer, Asking, Operation, Plan
+from corvo.ops.operation import Answer, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 
 _NONE = Controls()
@@ -27,7 +27,7 @@ class QueueChanged(msgspec.Struct):
     status: str
 
 
-def control(tables: Tables, name: str, happening: Happening, data: bytes = b"", **decided: Any) -> Queue:
+def control(tables: Tables, name: str, kind: EventKind, data: bytes = b"", **decided: Any) -> Queue:
     """Take a decision about a queue, which is made if there is none. A queue without any pays nothing for controls."""
     queue = tables.find_queue(name) or tables.queue(name)
     before = queue.controls or _NONE
@@ -42,7 +42,7 @@ def control(tables: Tables, name: str, happening: Happening, data: bytes = b"", 
     else:
         tables.throttles.drop(name)
     tables.wake(name)
-    tables.journal.tell(happening, "", name, data)
+    tables.event_log.tell(kind, "", name, data)
     return queue
 
 
@@ -65,8 +65,8 @@ def checked_name(name: str) -> str:
 
 
 def ask_queue(
-    asking: Asking, name: str, make: Callable[[str], Operation], conclude: Callable[[Any], Answer | Plan]
+    context: PlanContext, name: str, make: Callable[[str], Operation], conclude: Callable[[Any], Answer | Plan]
 ) -> Plan:
     """One operation on the queue's shard; `conclude` gets its result."""
     operation = make(checked_name(name))
-    return Plan([(shard_of_queue(name, asking.shard_count), operation)], lambda results: conclude(results[0]))
+    return Plan([(shard_of_queue(name, context.shard_count), operation)], lambda results: conclude(results[0]))

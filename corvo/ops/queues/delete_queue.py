@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import Refusal, invalid
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Controls, Job, Moment, Queue, decode_job
 from corvo.model.lifecycle import State
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan, Read
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext, Read
 from corvo.ops.queues.control import QueueChanged, ask_queue, checked_name, require_queue
 from corvo.state import keys
 from corvo.state.tables import Tables
@@ -111,10 +111,10 @@ class DeleteQueue(Operation, tag=14):
             born = tables.queue(self.queue)
             born.counts, born.cursors, born.enqueued = counts, cursors, sum(counts)
             tables.wake(self.queue)
-        tables.journal.tell(Happening.QUEUE_DELETED, "", self.queue)
+        tables.event_log.tell(EventKind.QUEUE_DELETED, "", self.queue)
 
 
-def _plan(asking: Asking, query: DeleteQueueQuery, name: str) -> Plan:
+def _plan(context: PlanContext, query: DeleteQueueQuery, name: str) -> Plan:
     if not query.confirm:
         raise invalid("confirm", f"deleting {checked_name(name)} deletes its jobs too; say so with ?confirm=true")
 
@@ -122,13 +122,13 @@ def _plan(asking: Asking, query: DeleteQueueQuery, name: str) -> Plan:
         if not looked.start:
             return Answer(200, QueueChanged("deleted"))
         return ask_queue(
-            asking, name, lambda queue: DeleteQueue(queue, query.force, looked.upto, looked.start), conclude
+            context, name, lambda queue: DeleteQueue(queue, query.force, looked.upto, looked.start), conclude
         )
 
     def delete(results: list[Any]) -> Answer | Plan:
-        return ask_queue(asking, name, lambda queue: DeleteQueue(queue, query.force, results[0]), conclude)
+        return ask_queue(context, name, lambda queue: DeleteQueue(queue, query.force, results[0]), conclude)
 
-    return Plan([(shard_of_queue(checked_name(name), asking.shard_count), KnowsQueue(name))], delete)
+    return Plan([(shard_of_queue(checked_name(name), context.shard_count), KnowsQueue(name))], delete)
 
 
 ENDPOINTS = (

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.lifecycle import State
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import ask_queue, control
 from corvo.state.tables import Tables
 
@@ -28,15 +28,15 @@ class DrainQueue(Operation, tag=12):
 
     def apply(self, tables: Tables) -> int:
         """How many jobs are still active."""
-        queue = control(tables, self.queue, Happening.QUEUE_DRAINING, is_paused=False, is_draining=True)
+        queue = control(tables, self.queue, EventKind.QUEUE_DRAINING, is_paused=False, is_draining=True)
         return queue.counts[State.ACTIVE]
 
 
-def _plan(asking: Asking, body: None, name: str) -> Plan:
+def _plan(context: PlanContext, body: None, name: str) -> Plan:
     def conclude(active: int) -> Answer:
         return Answer(200, QueueDraining("draining" if active else "drained", active))
 
-    return ask_queue(asking, name, DrainQueue, conclude)
+    return ask_queue(context, name, DrainQueue, conclude)
 
 
 ENDPOINTS = (

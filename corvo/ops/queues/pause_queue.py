@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
-from corvo.model.events import Happening
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.model.events import EventKind
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables
 
@@ -14,11 +14,11 @@ class PauseQueue(Operation, tag=10):
     result: ClassVar[Any] = type(None)
 
     def apply(self, tables: Tables) -> None:
-        control(tables, self.queue, Happening.QUEUE_PAUSED, is_paused=True, is_draining=False)
+        control(tables, self.queue, EventKind.QUEUE_PAUSED, is_paused=True, is_draining=False)
 
 
-def _plan(asking: Asking, body: None, name: str) -> Plan:
-    return ask_queue(asking, name, PauseQueue, lambda _: Answer(200, QueueChanged("paused")))
+def _plan(context: PlanContext, body: None, name: str) -> Plan:
+    return ask_queue(context, name, PauseQueue, lambda _: Answer(200, QueueChanged("paused")))
 
 
 ENDPOINTS = (

@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
-from corvo.model.events import Happening
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.model.events import EventKind
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
 from corvo.state.tables import Tables
 
@@ -15,11 +15,11 @@ class ResumeQueue(Operation, tag=11):
 
     def apply(self, tables: Tables) -> None:
         require_queue(tables, self.queue)
-        control(tables, self.queue, Happening.QUEUE_RESUMED, is_paused=False, is_draining=False)
+        control(tables, self.queue, EventKind.QUEUE_RESUMED, is_paused=False, is_draining=False)
 
 
-def _plan(asking: Asking, body: None, name: str) -> Plan:
-    return ask_queue(asking, name, ResumeQueue, lambda _: Answer(200, QueueChanged("resumed")))
+def _plan(context: PlanContext, body: None, name: str) -> Plan:
+    return ask_queue(context, name, ResumeQueue, lambda _: Answer(200, QueueChanged("resumed")))
 
 
 ENDPOINTS = (

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Count
 from corvo.model.limits import CONCURRENCY_MAX
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
 from corvo.state.tables import Tables
 
@@ -30,13 +30,13 @@ class SetConcurrency(Operation, tag=15):
         if not self.max:
             require_queue(tables, self.queue)
         data = b'{"max_concurrency":%d}' % self.max
-        control(tables, self.queue, Happening.QUEUE_CHANGED, data, max_concurrency=self.max)
+        control(tables, self.queue, EventKind.QUEUE_CHANGED, data, max_concurrency=self.max)
 
 
-def _plan(asking: Asking, body: ConcurrencyBody, name: str) -> Plan:
+def _plan(context: PlanContext, body: ConcurrencyBody, name: str) -> Plan:
     limit = max(body.max, 0)
     return ask_queue(
-        asking, name, lambda queue: SetConcurrency(queue, limit), lambda _: Answer(200, QueueChanged("ok"))
+        context, name, lambda queue: SetConcurrency(queue, limit), lambda _: Answer(200, QueueChanged("ok"))
     )
 
 

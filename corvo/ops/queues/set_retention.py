@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, Meta, UnsetType
 
 from corvo.model.errors import invalid
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Controls
 from corvo.model.limits import DELAY_MS_MAX, RETENTION_MS_MIN
 from corvo.model.timestamps import parse_duration
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables
 
@@ -46,14 +46,14 @@ class SetRetention(Operation, tag=17):
             old if new == KEPT else new for new, old in zip(self.spans_ms, before.retention_ms, strict=True)
         )
         data = b'{"retention_ms":{"completed":%d,"dead":%d,"cancelled":%d}}' % (completed, dead, cancelled)
-        control(tables, self.queue, Happening.QUEUE_CHANGED, data, retention_ms=(completed, dead, cancelled))
+        control(tables, self.queue, EventKind.QUEUE_CHANGED, data, retention_ms=(completed, dead, cancelled))
 
 
-def _plan(asking: Asking, body: RetentionBody, name: str) -> Plan:
+def _plan(context: PlanContext, body: RetentionBody, name: str) -> Plan:
     if body.completed is UNSET and body.dead is UNSET and body.cancelled is UNSET:
         raise invalid("completed", "nothing to set: name at least one of completed, dead and cancelled")
     spans = _span(body.completed, "completed"), _span(body.dead, "dead"), _span(body.cancelled, "cancelled")
-    return ask_queue(asking, name, lambda queue: SetRetention(queue, spans), lambda _: Answer(200, QueueChanged("ok")))
+    return ask_queue(context, name, lambda queue: SetRetention(queue, spans), lambda _: Answer(200, QueueChanged("ok")))
 
 
 def _span(kept: str | UnsetType | None, field: str) -> int:

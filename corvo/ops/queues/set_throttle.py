@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.limits import RATE_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
 from corvo.state.tables import Tables
 
@@ -34,15 +34,15 @@ class SetThrottle(Operation, tag=16):
         if not self.rate:
             require_queue(tables, self.queue)
         data = b'{"rate_limit":%d,"rate_window_ms":%d}' % (self.rate, self.window_ms)
-        control(tables, self.queue, Happening.QUEUE_CHANGED, data, rate=self.rate, window_ms=self.window_ms)
+        control(tables, self.queue, EventKind.QUEUE_CHANGED, data, rate=self.rate, window_ms=self.window_ms)
 
 
-def _plan(asking: Asking, body: ThrottleBody, name: str) -> Plan:
-    return ask_queue(asking, name, lambda queue: SetThrottle(queue, body.rate, body.window_ms), _conclude)
+def _plan(context: PlanContext, body: ThrottleBody, name: str) -> Plan:
+    return ask_queue(context, name, lambda queue: SetThrottle(queue, body.rate, body.window_ms), _conclude)
 
 
-def _plan_removal(asking: Asking, body: None, name: str) -> Plan:
-    return ask_queue(asking, name, lambda queue: SetThrottle(queue, 0, 0), _conclude)
+def _plan_removal(context: PlanContext, body: None, name: str) -> Plan:
+    return ask_queue(context, name, lambda queue: SetThrottle(queue, 0, 0), _conclude)
 
 
 def _conclude(result: None) -> Answer:

@@ -21,10 +21,10 @@ from corvo.model.limits import (
     SMALL_JSON_BYTES_MAX,
 )
 from corvo.model.sharding import shard_of_schedule
-from corvo.ops.operation import Answer, Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.view import ScheduleView, in_full
 from corvo.rules import schedules
-from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, Schedule, Terms
+from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Tables
 
 ScheduleName = Annotated[
@@ -76,7 +76,7 @@ class CreateScheduleBody(Body):
 class CreateSchedule(Operation, tag=46):
     schedule_id: str
     name: str
-    terms: Terms
+    terms: JobTemplate
 
     result: ClassVar[Any] = Schedule
 
@@ -105,9 +105,9 @@ def check_cron(expression: str, timezone: str) -> None:
         raise invalid("cron", str(error)) from None
 
 
-def checked_payload(asking: Asking, raw: msgspec.Raw) -> bytes:
+def checked_payload(context: PlanContext, raw: msgspec.Raw) -> bytes:
     """Smaller than a job's may be: it is written again with the schedule at every slot."""
-    payload, bytes_max = bytes(raw), min(asking.payload_bytes_max, SMALL_JSON_BYTES_MAX)
+    payload, bytes_max = bytes(raw), min(context.payload_bytes_max, SMALL_JSON_BYTES_MAX)
     if len(payload) > bytes_max:
         sentence = f"payload: {len(payload)} bytes, at most {bytes_max} are taken in a schedule"
         raise Refusal("PAYLOAD_TOO_LARGE", sentence, field="payload")
@@ -122,13 +122,13 @@ def checked_tags(raw: msgspec.Raw) -> bytes:
     return tags
 
 
-def _plan(asking: Asking, body: CreateScheduleBody) -> Plan:
+def _plan(context: PlanContext, body: CreateScheduleBody) -> Plan:
     check_cron(body.cron, body.timezone)
-    terms = Terms(
+    terms = JobTemplate(
         queue=body.queue,
         cron=body.cron,
         timezone=body.timezone,
-        payload=checked_payload(asking, body.payload),
+        payload=checked_payload(context, body.payload),
         priority=PRIORITY[body.priority],
         max_retries=body.max_retries,
         tags=checked_tags(body.tags),
@@ -137,13 +137,13 @@ def _plan(asking: Asking, body: CreateScheduleBody) -> Plan:
         catch_up=CATCH_UP[body.catch_up],
         catch_up_max=body.catch_up_max,
     )
-    schedule_id = asking.mint.schedule_id(shard_of_schedule(body.name, asking.shard_count))
+    schedule_id = context.mint.schedule_id(shard_of_schedule(body.name, context.shard_count))
 
     def conclude(results: list[Any]) -> Answer:
         schedule: Schedule = results[0]
-        return Answer(201 if schedule.id == schedule_id else 200, in_full(schedule, asking.clock_ns()))
+        return Answer(201 if schedule.id == schedule_id else 200, in_full(schedule, context.clock_ns()))
 
-    shard = shard_of_schedule(schedule_id, asking.shard_count)
+    shard = shard_of_schedule(schedule_id, context.shard_count)
     return Plan([(shard, CreateSchedule(schedule_id, body.name, terms))], conclude)
 
 

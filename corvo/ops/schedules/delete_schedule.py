@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.model.sharding import shard_of_schedule
-from corvo.ops.operation import Answer, Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.view import GetSchedule
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
@@ -36,8 +36,8 @@ class DeleteSchedule(Operation, tag=48):
         return True
 
 
-def _plan(asking: Asking, body: None, schedule: str) -> Plan:
-    shard = shard_of_schedule(schedule, asking.shard_count)
+def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
+    shard = shard_of_schedule(schedule, context.shard_count)
 
     def delete(results: list[Any]) -> Plan:
         found: Schedule = results[0]

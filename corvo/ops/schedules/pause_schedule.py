@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.view import ScheduleView, plan_one
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
@@ -23,8 +23,8 @@ class PauseSchedule(Operation, tag=49):
         return schedule
 
 
-def _plan(asking: Asking, body: None, schedule: str) -> Plan:
-    return plan_one(asking, schedule, PauseSchedule(schedule))
+def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
+    return plan_one(context, schedule, PauseSchedule(schedule))
 
 
 ENDPOINTS = (

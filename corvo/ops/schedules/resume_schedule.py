@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Asking, Endpoint, Operation, Plan
+from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.view import ScheduleView, plan_one
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
@@ -24,8 +24,8 @@ class ResumeSchedule(Operation, tag=50):
         return schedule
 
 
-def _plan(asking: Asking, body: None, schedule: str) -> Plan:
-    return plan_one(asking, schedule, ResumeSchedule(schedule))
+def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
+    return plan_one(context, schedule, ResumeSchedule(schedule))
 
 
 ENDPOINTS = (

@@ -8,17 +8,17 @@ from typing import Any
 
 from corvo.model.sharding import shard_of_queue, shard_of_schedule
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
-from corvo.ops.operation import Answer, Asking, Endpoint, Plan
+from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext
 from corvo.ops.schedules.view import GetSchedule
 from corvo.rules.schedules import new_job
 from corvo.state.schedules import Schedule
 
 
-def _plan(asking: Asking, body: None, schedule: str) -> Plan:
+def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
     def enqueue(results: list[Any]) -> Plan:
         found: Schedule = results[0]
-        shard = shard_of_queue(found.terms.queue, asking.shard_count)
-        new = new_job(found, asking.mint.job_id(shard))
+        shard = shard_of_queue(found.terms.queue, context.shard_count)
+        new = new_job(found, context.mint.job_id(shard))
 
         def conclude(results: list[Any]) -> Answer:
             made = enqueued(new, results[0][0])
@@ -26,7 +26,7 @@ def _plan(asking: Asking, body: None, schedule: str) -> Plan:
 
         return Plan([(shard, Enqueue([new]))], conclude)
 
-    return Plan([(shard_of_schedule(schedule, asking.shard_count), GetSchedule(schedule))], enqueue)
+    return Plan([(shard_of_schedule(schedule, context.shard_count), GetSchedule(schedule))], enqueue)
 
 
 ENDPOINTS = (

@@ -11,7 +11,7 @@ import msgspec
 from corvo.model.errors import invalid
 from corvo.model.job import Count, Priority, QueueName, SpanMs
 from corvo.model.json_input import EMPTY_RAW, no_document
-from corvo.ops.operation import Asking, Body, Endpoint, Operation, Plan
+from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
     PRIORITY,
@@ -29,7 +29,7 @@ from corvo.ops.schedules.create_schedule import (
 )
 from corvo.ops.schedules.view import ScheduleView, plan_one
 from corvo.rules import schedules
-from corvo.state.schedules import CatchUp, Schedule, Terms
+from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Tables
 
 
@@ -63,7 +63,7 @@ class NewTerms(msgspec.Struct, array_like=True, frozen=True):
     catch_up: CatchUp | None = None
     catch_up_max: Count | None = None
 
-    def applied_to(self, terms: Terms) -> Terms:
+    def applied_to(self, terms: JobTemplate) -> JobTemplate:
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         return msgspec.structs.replace(terms, **given)
 
@@ -87,7 +87,7 @@ class UpdateSchedule(Operation, tag=47):
         return schedule
 
 
-def _plan(asking: Asking, body: UpdateScheduleBody, schedule: str) -> Plan:
+def _plan(context: PlanContext, body: UpdateScheduleBody, schedule: str) -> Plan:
     if body.name is not None and body.name != schedule:
         raise invalid("name", "a schedule keeps its name; make another one and delete this one")
     check_cron("@daily" if body.cron is None else body.cron, "UTC" if body.timezone is None else body.timezone)
@@ -95,7 +95,7 @@ def _plan(asking: Asking, body: UpdateScheduleBody, schedule: str) -> Plan:
         queue=body.queue,
         cron=body.cron,
         timezone=body.timezone,
-        payload=None if body.payload is EMPTY_RAW else checked_payload(asking, body.payload),
+        payload=None if body.payload is EMPTY_RAW else checked_payload(context, body.payload),
         priority=None if body.priority is None else PRIORITY[body.priority],
         max_retries=body.max_retries,
         tags=None if body.tags is EMPTY_RAW else checked_tags(body.tags),
@@ -104,7 +104,7 @@ def _plan(asking: Asking, body: UpdateScheduleBody, schedule: str) -> Plan:
         catch_up=None if body.catch_up is None else CATCH_UP[body.catch_up],
         catch_up_max=body.catch_up_max,
     )
-    return plan_one(asking, schedule, UpdateSchedule(schedule, terms))
+    return plan_one(context, schedule, UpdateSchedule(schedule, terms))
 
 
 ENDPOINTS = (

@@ -11,7 +11,7 @@ from corvo.model.job import PRIORITY_NAMES
 from corvo.model.json_input import to_raw
 from corvo.model.sharding import shard_of_schedule
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Asking, Operation, Plan, Read
+from corvo.ops.operation import Answer, Operation, Plan, PlanContext, Read
 from corvo.state.schedules import CATCH_UP_NAMES, Schedule
 from corvo.state.tables import Tables
 
@@ -87,13 +87,13 @@ def in_full(schedule: Schedule, now_ns: int) -> ScheduleView:
     return view
 
 
-def plan_one(asking: Asking, schedule: str, ask: Operation | Read) -> Plan:
+def plan_one(context: PlanContext, schedule: str, ask: Operation | Read) -> Plan:
     """Ask the schedule's shard for something that is answered with the schedule."""
 
     def conclude(results: list[Any]) -> Answer:
-        return Answer(200, in_full(results[0], asking.clock_ns()))
+        return Answer(200, in_full(results[0], context.clock_ns()))
 
-    return Plan([(shard_of_schedule(schedule, asking.shard_count), ask)], conclude)
+    return Plan([(shard_of_schedule(schedule, context.shard_count), ask)], conclude)
 
 
 def _next_at(schedule: Schedule, now_ns: int) -> str | None:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from corvo.model.job import Count
 from corvo.model.limits import SHARDS_MAX
 from corvo.ops.operation import Operation
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.register import decode_errand
 from corvo.state.tables import Tables
 
@@ -30,5 +30,5 @@ class Deliver(Operation, tag=103):
         for number, raw in enumerate(self.errands, self.first):
             if tables.errands.receive(self.source, number):
                 decode_errand(raw).run(tables)
-                draw(tables)
+                run_cascades(tables)
         return tables.errands.received.get(self.source, 0)

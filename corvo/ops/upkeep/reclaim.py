@@ -33,6 +33,6 @@ class Reclaim(Operation, tag=101):
 
 
 def _verb(job: Job) -> Verb:
-    if job.bonds is not None and job.bonds.cancel_at:
+    if job.extras is not None and job.extras.cancel_at:
         return Verb.CANCEL  # its worker was asked to stop
     return Verb.RECLAIM if attempts_remaining(job.max_retries, job.attempt) else Verb.GIVE_UP

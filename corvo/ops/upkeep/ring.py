@@ -16,7 +16,7 @@ from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.ops.operation import Operation
 from corvo.rules import bulk
 from corvo.rules.batches import BATCH_ALARM, forget
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.watch import WATCHERS_ALARM, tell_the_rest
 from corvo.state import keys, locks
 from corvo.state.claim_limits import GATE_ALARM
@@ -46,7 +46,7 @@ class Ring(Operation, tag=105):
                     break
                 tables.alarms.remove(due_at, subject)
                 looked_at += HANDLERS[subject[0]](tables, subject[1:], value)
-                draw(tables)
+                run_cascades(tables)
             if len(due) < ALARMS_AT_ONCE:
                 break
         return looked_at
@@ -86,8 +86,8 @@ def _open_gate(tables: Tables, queue: str, value: bytes) -> int:
 
 def _end_grace(tables: Tables, job_id: str, value: bytes) -> int:
     job = tables.find_job(job_id)
-    bonds = None if job is None else job.bonds
-    if job is not None and bonds is not None and job.state is State.ACTIVE and 0 < bonds.cancel_at <= tables.now:
+    extras = None if job is None else job.extras
+    if job is not None and extras is not None and job.state is State.ACTIVE and 0 < extras.cancel_at <= tables.now:
         job.failed_at = tables.now
         change(tables, job, Verb.CANCEL)
     return 1

@@ -16,8 +16,8 @@ class MakeMember(Errand, tag=6):
     new: NewJob
 
     def run(self, tables: Tables) -> None:
-        bonds = self.new.bonds
-        assert bonds is not None and bonds.batch_id, "a member knows its batch"
+        extras = self.new.extras
+        assert extras is not None and extras.batch_id, "a member knows its batch"
         if isinstance(make(tables, self.new), Existing):
-            home = shard_of_batch(bonds.batch_id, tables.errands.shard_count)
-            tables.errands.send(home, MemberEnded(bonds.batch_id, Outcome.DELETED))
+            home = shard_of_batch(extras.batch_id, tables.errands.shard_count)
+            tables.errands.send(home, MemberEnded(extras.batch_id, Outcome.DELETED))

@@ -3,13 +3,13 @@
 The shard that it left keeps a note of where it went; a job that comes back needs none.
 """
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Job, JobError
 from corvo.model.lifecycle import SETTLED
 from corvo.rules.errands.errand import Errand
 from corvo.state import keys, locks
 from corvo.state.tables import Tables
-from corvo.state.transitions import settle_in
+from corvo.state.transitions import reindex
 
 
 class MoveIn(Errand, tag=5):
@@ -21,7 +21,7 @@ class MoveIn(Errand, tag=5):
     def run(self, tables: Tables) -> None:
         job = self.job
         tables.put(keys.forwarded(job.id), None)
-        settle_in(tables, job)
+        reindex(tables, job)
         for error in self.errors:
             tables.add_error(error)
         for dependent in self.watchers:
@@ -34,4 +34,4 @@ def arrive(tables: Tables, job: Job, data: bytes) -> None:
     locks.lock_if_free(tables, job)
     if job.state in SETTLED:
         tables.retire(job)  # kept as long as this queue keeps its jobs
-    tables.journal.tell(Happening.MOVED, job.id, job.queue, data)
+    tables.event_log.tell(EventKind.MOVED, job.id, job.queue, data)

@@ -9,7 +9,7 @@ However many jobs wait, an entry stays short: it tells so many of them, and an a
 from itertools import islice
 
 from corvo.model.job import Job
-from corvo.model.job_extras import OUTCOME_NAMES, Bonds, IfLost, Outcome
+from corvo.model.job_extras import OUTCOME_NAMES, IfLost, JobExtras, Outcome
 from corvo.model.lifecycle import SETTLED, State, Verb
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.model.sharding import shard_of_job
@@ -37,8 +37,8 @@ class Watch(Errand, tag=1):
         elif job.state in SETTLED:
             tell_dependent(tables, self.dependent, self.job_id, OUTCOME_OF[job.state])
         else:
-            job.bonds = job.bonds or Bonds()
-            job.bonds.is_watched = True
+            job.extras = job.extras or JobExtras()
+            job.extras.is_watched = True
             tables.touch(job)
             tables.put(keys.watcher(self.job_id, self.dependent), b"")
 
@@ -55,17 +55,17 @@ class Ended(Errand, tag=2):
             if elsewhere is not None:
                 tables.errands.send(elsewhere, self)
             return
-        bonds = job.bonds
-        if bonds is None or self.job_id not in bonds.waits_for:
+        extras = job.extras
+        if extras is None or self.job_id not in extras.waits_for:
             return  # told before, or lost another one already
         is_waiting = job.state is State.SCHEDULED and job.due_at == LATEST_NS  # nobody has run, held or ended it
-        if is_waiting and self.outcome is not Outcome.COMPLETED and bonds.if_lost is not IfLost.RUN:
-            _lose(tables, job, bonds, self)
+        if is_waiting and self.outcome is not Outcome.COMPLETED and extras.if_lost is not IfLost.RUN:
+            _lose(tables, job, extras, self)
             return
-        bonds.waits_for = tuple(other for other in bonds.waits_for if other != self.job_id)
+        extras.waits_for = tuple(other for other in extras.waits_for if other != self.job_id)
         tables.touch(job)
-        if is_waiting and not bonds.waits_for:
-            _let_run(tables, job, bonds.scheduled_at)
+        if is_waiting and not extras.waits_for:
+            _let_run(tables, job, extras.scheduled_at)
 
 
 def tell_dependent(tables: Tables, dependent: str, job_id: str, outcome: Outcome) -> None:
@@ -94,8 +94,8 @@ def tell_the_rest(tables: Tables, job_id: str, value: bytes) -> int:
         return max(tell_watchers(tables, job_id, Outcome(value[0])), 1)
     if job.state in SETTLED:
         return max(tell_watchers(tables, job_id, OUTCOME_OF[job.state]), 1)
-    job.bonds = job.bonds or Bonds()
-    job.bonds.is_watched = True
+    job.extras = job.extras or JobExtras()
+    job.extras.is_watched = True
     tables.touch(job)
     return 1
 
@@ -112,8 +112,8 @@ def _let_run(tables: Tables, job: Job, not_before: int) -> None:
     tables.due.add(job.due_at, job.id)
 
 
-def _lose(tables: Tables, job: Job, bonds: Bonds, ended: Ended) -> None:
-    bonds.waits_for = ()
+def _lose(tables: Tables, job: Job, extras: JobExtras, ended: Ended) -> None:
+    extras.waits_for = ()
     job.failed_at = tables.now
     tables.add_note(job, f"job {ended.job_id}, which this one waited for, is {OUTCOME_NAMES[ended.outcome]}")
-    change(tables, job, Verb.CANCEL if bonds.if_lost is IfLost.CANCEL else Verb.FORSAKE)
+    change(tables, job, Verb.CANCEL if extras.if_lost is IfLost.CANCEL else Verb.FORSAKE)

@@ -14,7 +14,7 @@ from corvo.model.limits import TEXT_CHARS_MAX
 from corvo.model.sharding import find_shard_of_job
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
 from corvo.ops.operation import spread
-from corvo.rules.bulk import Failure, Order, Tally
+from corvo.rules.bulk import BulkCounts, BulkFailure, Order
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
@@ -37,10 +37,10 @@ class Acting:
         job_ids: list[str],
         kept_ms: int,
         goes_on: Callable[[], Awaitable[bool]],
-    ) -> Tally:
+    ) -> BulkCounts:
         """What became of each job. `goes_on` is asked before a shard that cannot be had is asked again; when it says
         no, its jobs are counted as refused."""
-        tally = Tally()
+        tally = BulkCounts()
         left = job_ids
         while left:
             async with self._turn:
@@ -84,8 +84,8 @@ def _is_undecided(outcome: Refused | None) -> bool:
     return outcome is not None and outcome.code in UNDECIDED
 
 
-def _count(tally: Tally, job_id: str, outcome: Refused | None) -> None:
+def _count(tally: BulkCounts, job_id: str, outcome: Refused | None) -> None:
     if outcome is None:
         tally.affected += 1
     else:
-        tally.refuse(Failure(job_id, outcome.code, outcome.message[:TEXT_CHARS_MAX]))
+        tally.refuse(BulkFailure(job_id, outcome.code, outcome.message[:TEXT_CHARS_MAX]))

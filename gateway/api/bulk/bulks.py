@@ -2,9 +2,9 @@
 
 import asyncio
 
-from corvo.ops.operation import Asking
+from corvo.ops.operation import PlanContext
 from gateway.api.bulk.acting import Acting
-from gateway.api.bulk.progress import Progress
+from gateway.api.bulk.progress import ProgressStream
 from gateway.api.bulk.requests import Requests
 from gateway.api.bulk.running import Running
 from gateway.app import Journey
@@ -13,11 +13,13 @@ from gateway.shards.client import Shards
 
 
 class Bulks:
-    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, seat: str, draining: asyncio.Event) -> None:
+    def __init__(
+        self, shards: Shards, read_db: ReadDb, context: PlanContext, seat: str, draining: asyncio.Event
+    ) -> None:
         acting = Acting(shards)
-        self.running = Running(shards, read_db, asking, acting, seat)
-        self.progress = Progress(shards, draining)
-        self._requests = Requests(shards, read_db, asking, acting, self.running)
+        self.running = Running(shards, read_db, context, acting, seat)
+        self.progress = ProgressStream(shards, draining)
+        self._requests = Requests(shards, read_db, context, acting, self.running)
         self._work: asyncio.Task[None] | None = None
 
     def by_name(self) -> dict[str, Journey]:

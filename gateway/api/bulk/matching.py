@@ -23,7 +23,7 @@ from gateway.shards.client import Shards
 _decode_filter = msgspec.json.Decoder(SearchBody).decode
 
 
-class Page(NamedTuple):
+class MatchPage(NamedTuple):
     job_ids: list[str]
     cursor: str
     is_last: bool
@@ -33,7 +33,7 @@ class Jobs(Protocol):
     async def prepare(self) -> None:
         """Before the first page that this process reads."""
 
-    async def page(self, cursor: str) -> Page: ...
+    async def page(self, cursor: str) -> MatchPage: ...
 
 
 class Named:
@@ -45,10 +45,10 @@ class Named:
     async def prepare(self) -> None:
         pass
 
-    async def page(self, cursor: str) -> Page:
+    async def page(self, cursor: str) -> MatchPage:
         first = int(cursor or 0)
         behind = first + BULK_SLICE
-        return Page(self._job_ids[first:behind], str(behind), behind >= len(self._job_ids))
+        return MatchPage(self._job_ids[first:behind], str(behind), behind >= len(self._job_ids))
 
 
 class Stored:
@@ -61,10 +61,10 @@ class Stored:
     async def prepare(self) -> None:
         pass
 
-    async def page(self, cursor: str) -> Page:
+    async def page(self, cursor: str) -> MatchPage:
         first = int(cursor or 0)
         found: list[str] = await self._shards.ask(BULK_SHARD, GetBulkJobs(self._bulk_id, first, BULK_SLICE))
-        return Page(found, str(first + len(found)), len(found) < BULK_SLICE)
+        return MatchPage(found, str(first + len(found)), len(found) < BULK_SLICE)
 
 
 class Matching:
@@ -78,13 +78,13 @@ class Matching:
     async def prepare(self) -> None:
         await catch_up(self._shards, self._read_db)
 
-    async def page(self, cursor: str) -> Page:
+    async def page(self, cursor: str) -> MatchPage:
         """May be empty where others follow: a search that looks at many jobs and finds few has a limit of its own."""
         body = msgspec.structs.replace(
             self._wanted, sort="created_at", order="asc", limit=BULK_SLICE, cursor=cursor or None
         )
         found = await search.answer(self._read_db, body)
-        return Page([job.id for job in found.jobs], found.cursor or "", found.cursor is None)
+        return MatchPage([job.id for job in found.jobs], found.cursor or "", found.cursor is None)
 
 
 def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:

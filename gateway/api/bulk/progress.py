@@ -19,7 +19,7 @@ from gateway.shards.client import Shards
 LOOK_EVERY_S = 0.5
 
 
-class Progress:
+class ProgressStream:
     def __init__(self, shards: Shards, draining: asyncio.Event, look_every_s: float = LOOK_EVERY_S) -> None:
         self._shards = shards
         self._draining = draining

@@ -22,11 +22,11 @@ from corvo.ops.bulk.begin_bulk import (
     done_view,
     order_of,
 )
-from corvo.ops.operation import Answer, Asking
+from corvo.ops.operation import Answer, PlanContext
 from corvo.queries.job import JobView
 from corvo.queries.jobs import BulkGetBody, plan_jobs
 from corvo.queries.search import JobSummary, SearchBody
-from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, Order, Status, Tally
+from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, BulkCounts, Order, Status
 from gateway.api.bulk.acting import Acting
 from gateway.api.bulk.matching import Jobs, Matching, Named, pinned
 from gateway.api.bulk.running import Running
@@ -43,7 +43,7 @@ REQUESTS_MAX = 16  # at a time: each waits for the slices of the others
 SAMPLE = 10
 
 
-class Found(NamedTuple):
+class MatchedJobs(NamedTuple):
     total: int
     is_exact: bool
     wanted: SearchBody | None  # None: the jobs were named
@@ -51,10 +51,10 @@ class Found(NamedTuple):
 
 
 class Requests:
-    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, acting: Acting, running: Running) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, context: PlanContext, acting: Acting, running: Running) -> None:
         self._shards = shards
         self._read_db = read_db
-        self._asking = asking
+        self._context = context
         self._acting = acting
         self._running = running
         self._under_way = 0
@@ -62,7 +62,7 @@ class Requests:
     async def bulk(self, body: BulkBody, request: Request) -> Answer:
         started = perf_counter()
         order = order_of(body)
-        check_matching(self._asking, body)
+        check_matching(self._context, body)
         found = await self._find(body)
         if body.dry_run:
             return Answer(200, await self._preview(found, started))
@@ -70,11 +70,11 @@ class Requests:
             return await self._begin(order, found)
         return await self._at_once(order, found, request, started)
 
-    async def _find(self, body: BulkBody) -> Found:
+    async def _find(self, body: BulkBody) -> MatchedJobs:
         if body.filter is None:
             job_ids = list(dict.fromkeys(body.job_ids or ()))
-            return Found(len(job_ids), True, None, job_ids)
-        wanted = pinned(body.filter, self._asking.clock_ns())
+            return MatchedJobs(len(job_ids), True, None, job_ids)
+        wanted = pinned(body.filter, self._context.clock_ns())
         await catch_up(self._shards, self._read_db)
         try:
             total, is_exact = await search.count(self._read_db, wanted)
@@ -82,9 +82,9 @@ class Requests:
             if refusal.field is None:
                 raise
             raise Refusal(refusal.code, f"filter.{refusal.message}", f"filter.{refusal.field}") from None
-        return Found(total, is_exact, wanted, [])
+        return MatchedJobs(total, is_exact, wanted, [])
 
-    async def _preview(self, found: Found, started: float) -> BulkDone:
+    async def _preview(self, found: MatchedJobs, started: float) -> BulkDone:
         sample: list[SampleJob] = []
         total = found.total
         if found.wanted is not None:
@@ -94,7 +94,7 @@ class Requests:
             total = 0
             for first in range(0, len(found.job_ids), JOBS_PER_REQUEST_MAX):
                 some = BulkGetBody(found.job_ids[first : first + JOBS_PER_REQUEST_MAX])
-                known = (await carry_out(self._shards, plan_jobs(self._asking, some))).body.jobs
+                known = (await carry_out(self._shards, plan_jobs(self._context, some))).body.jobs
                 total += len(known)
                 sample += [_sample(job) for job in known[: SAMPLE - len(sample)]]
         return BulkDone(
@@ -107,8 +107,8 @@ class Requests:
             sample=sample,
         )
 
-    async def _begin(self, order: Order, found: Found) -> Answer:
-        bulk_id = self._asking.mint.bulk_id()
+    async def _begin(self, order: Order, found: MatchedJobs) -> Answer:
+        bulk_id = self._context.mint.bulk_id()
         wanted = b"" if found.wanted is None else msgspec.json.encode(found.wanted)
         await self._shards.ask(
             BULK_SHARD, BeginBulk(bulk_id, order, wanted, found.job_ids, found.total, found.is_exact)
@@ -117,13 +117,13 @@ class Requests:
         url = f"{API}/bulk/{bulk_id}/progress"
         return Answer(202, BulkStarted(bulk_id, STATUS_NAMES[Status.QUEUED], found.total, url, found.is_exact))
 
-    async def _at_once(self, order: Order, found: Found, request: Request, started: float) -> Answer:
+    async def _at_once(self, order: Order, found: MatchedJobs, request: Request, started: float) -> Answer:
         if self._under_way >= REQUESTS_MAX:
             raise Refusal("OVERLOADED", f"{REQUESTS_MAX} bulk actions are under way already", retry_after_ms=1_000)
         jobs: Jobs = (
             Named(found.job_ids) if found.wanted is None else Matching(self._shards, self._read_db, found.wanted)
         )
-        tally = Tally()
+        tally = BulkCounts()
         self._under_way += 1
         gone = asyncio.ensure_future(request.hung_up())
         try:
@@ -140,8 +140,8 @@ class Requests:
             gone.cancel()
         return Answer(200, done_view(tally, found.total, _since(started)))
 
-    async def _slices(self, order: Order, jobs: Jobs, tally: Tally, gone: "asyncio.Future[None]") -> None:
-        bulk_id = self._asking.mint.bulk_id()
+    async def _slices(self, order: Order, jobs: Jobs, tally: BulkCounts, gone: "asyncio.Future[None]") -> None:
+        bulk_id = self._context.mint.bulk_id()
         cursor, is_last, step = "", False, 0
 
         async def goes_on() -> bool:

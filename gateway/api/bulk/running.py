@@ -13,11 +13,11 @@ from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_LEASE_MS, BULK_MEMO_MS, TEXT_CHARS_MAX
 from corvo.ops.bulk.advance_bulk import AdvanceBulk
 from corvo.ops.bulk.claim_bulk import ClaimBulk, is_free
-from corvo.ops.operation import Asking
+from corvo.ops.operation import PlanContext
 from corvo.queries.bulk import GetBulk, ListBulks
-from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, Bulk, Status, Tally
+from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, Bulk, BulkCounts, Status
 from gateway.api.bulk.acting import UNDECIDED, Acting
-from gateway.api.bulk.matching import Jobs, Page, jobs_of
+from gateway.api.bulk.matching import Jobs, MatchPage, jobs_of
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 
@@ -30,13 +30,13 @@ log = structlog.get_logger()
 
 
 class Running:
-    def __init__(self, shards: Shards, read_db: ReadDb, asking: Asking, acting: Acting, seat: str) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, context: PlanContext, acting: Acting, seat: str) -> None:
         self._shards = shards
         self._read_db = read_db
-        self._asking = asking
+        self._context = context
         self._acting = acting
         self._seat = seat
-        self._gateway = asking.mint.claim_id()
+        self._gateway = context.mint.claim_id()
         self._wake = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
 
@@ -82,10 +82,10 @@ class Running:
     async def claim(self) -> Bulk | None:
         """Asked first without an entry of the log: nearly always there is nothing."""
         waiting: list[Bulk] = await self._shards.ask(BULK_SHARD, ListBulks())
-        now = self._asking.clock_ns()
+        now = self._context.clock_ns()
         if not any(is_free(bulk, self._seat, self._gateway, now) for bulk in waiting):
             return None
-        claim = ClaimBulk(self._seat, self._gateway, self._asking.mint.claim_id(), BULK_LEASE_MS)
+        claim = ClaimBulk(self._seat, self._gateway, self._context.mint.claim_id(), BULK_LEASE_MS)
         bulk: Bulk | None = await self._shards.ask(BULK_SHARD, claim)
         return bulk
 
@@ -100,8 +100,8 @@ class Running:
             log.info("bulk operation ended", id=bulk.id, status=STATUS_NAMES[status])
 
     async def _slices(self, bulk: Bulk) -> Status:
-        reading = Reading(self._shards, self._read_db, bulk)
-        page = Page(bulk.slice, bulk.cursor, bulk.is_last)
+        reading = JobReader(self._shards, self._read_db, bulk)
+        page = MatchPage(bulk.slice, bulk.cursor, bulk.is_last)
         step = bulk.step
 
         async def goes_on() -> bool:
@@ -109,7 +109,7 @@ class Running:
 
         while True:
             tally = await self._acting.act(bulk.id, step, bulk.order, page.job_ids, BULK_MEMO_MS, goes_on)
-            page = Page([], page.cursor, True) if page.is_last else await reading.next(page.cursor)
+            page = MatchPage([], page.cursor, True) if page.is_last else await reading.next(page.cursor)
             step += 1
             status = await self._report(bulk, step, tally, page, reading.failure)
             if status is not Status.RUNNING:
@@ -126,7 +126,7 @@ class Running:
             raise Refusal("LEASE_LOST", f"another gateway works on {bulk.id}")
         return not known.is_cancelling
 
-    async def _report(self, bulk: Bulk, step: int, tally: Tally, page: Page, failure: str) -> Status:
+    async def _report(self, bulk: Bulk, step: int, tally: BulkCounts, page: MatchPage, failure: str) -> Status:
         """As often as it takes: the same report twice is one."""
         report = AdvanceBulk(bulk.id, bulk.claim, step, tally, *page, BULK_LEASE_MS, failure)
         while True:
@@ -140,7 +140,7 @@ class Running:
             await asyncio.sleep(PAUSE_S)
 
 
-class Reading:
+class JobReader:
     """The pages of one operation. What cannot be read at the moment is an empty page, after a pause: so the operation
     stays alive, and whoever cancels it is heard."""
 
@@ -153,7 +153,7 @@ class Reading:
         self._slow = 0
         self.failure = ""
 
-    async def next(self, cursor: str) -> Page:
+    async def next(self, cursor: str) -> MatchPage:
         try:
             page = await (await self._prepared()).page(cursor)
         except Refusal as refusal:
@@ -163,7 +163,7 @@ class Reading:
             else:
                 log.info("a bulk operation waits for its jobs", id=self._bulk.id, reason=refusal.message)
                 await asyncio.sleep(self._pause_s)
-            return Page([], cursor, False)
+            return MatchPage([], cursor, False)
         self._slow = 0
         return page
 

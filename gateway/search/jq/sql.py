@@ -45,7 +45,7 @@ _NUMBERS = ("integer", "real")
 _NESTED = ("array", "object")
 
 
-class Found(NamedTuple):
+class SqlMatch(NamedTuple):
     """What a value is in SQL. `kind` is a word of SQLite's `json_type`, or NULL where there is nothing."""
 
     value: Sql
@@ -102,19 +102,19 @@ def _tested(condition: Contains | StartsWith | EndsWith | Matches, payload: Sql)
     return sa.case((found.kind == "text", is_so), else_=sa.false())
 
 
-def _found(value: Value, payload: Sql) -> Found:
+def _found(value: Value, payload: Sql) -> SqlMatch:
     match value:
         case Path():
             return _at(value, payload)
         case Length(path):
             return _length(path, _at(path, payload), payload)
         case Type(path):
-            return Found(_at(path, payload).name, sa.literal("text"), sa.literal("string"))
+            return SqlMatch(_at(path, payload).name, sa.literal("text"), sa.literal("string"))
 
 
-def _at(path: Path, payload: Sql) -> Found:
+def _at(path: Path, payload: Sql) -> SqlMatch:
     document, place = _place(path, payload)
-    return Found(sa.func.json_extract(document, place), sa.func.json_type(document, place))
+    return SqlMatch(sa.func.json_extract(document, place), sa.func.json_type(document, place))
 
 
 def _place(path: Path, payload: Sql) -> tuple[Sql, str]:
@@ -130,7 +130,7 @@ def _step(step: str | int) -> str:
     return f"[{step}]" if step >= 0 else f"[#{step}]"
 
 
-def _length(path: Path, found: Found, payload: Sql) -> Found:
+def _length(path: Path, found: SqlMatch, payload: Sql) -> SqlMatch:
     """Characters, elements or keys; 0 of null; nothing of numbers, true and false."""
     document, place = _place(path, payload)
     inside = sa.func.json_each(document, place).table_valued("key")
@@ -141,10 +141,10 @@ def _length(path: Path, found: Found, payload: Sql) -> Found:
         (found.value.is_(None), 0),
     )
     has_none = found.kind.in_((*_NUMBERS, "true", "false"))
-    return Found(value, sa.case((has_none, "null"), else_="integer"), sa.case((has_none, "null"), else_="number"))
+    return SqlMatch(value, sa.case((has_none, "null"), else_="integer"), sa.case((has_none, "null"), else_="number"))
 
 
-def _compared_with_literal(found: Found, operator: Operator, literal: Scalar) -> Test:
+def _compared_with_literal(found: SqlMatch, operator: Operator, literal: Scalar) -> Test:
     if operator == "==":
         return _equals(found, literal)
     if operator == "!=":
@@ -153,7 +153,7 @@ def _compared_with_literal(found: Found, operator: Operator, literal: Scalar) ->
     return sa.case((is_comparable, found.value.bool_op(operator)(_bound(literal))), else_=sa.false())
 
 
-def _equals(found: Found, literal: Scalar) -> Test:
+def _equals(found: SqlMatch, literal: Scalar) -> Test:
     """By the value alone wherever that is exact: a million rows are scanned this way."""
     if literal is None:
         return found.value.is_(None)
@@ -171,7 +171,7 @@ def _is(left: Sql, right: Sql | str) -> Test:
     return left.bool_op("IS")(right)
 
 
-def _is_one_of(found: Found, literals: list[Scalar]) -> Test:
+def _is_one_of(found: SqlMatch, literals: list[Scalar]) -> Test:
     """One lookup for all the strings; every other value by itself, once. A set alone would take true for 1."""
     different = {(type(literal), literal): literal for literal in literals}.values()
     plain = [literal for literal in different if isinstance(literal, str) and not literal.startswith(("[", "{"))]
@@ -190,7 +190,7 @@ def _bound(literal: Scalar) -> Sql:
     return sa.func.json_extract(text, "$")
 
 
-def _compared(left: Found, operator: Operator, right: Found) -> Test:
+def _compared(left: SqlMatch, operator: Operator, right: SqlMatch) -> Test:
     if operator in ("==", "!="):
         is_equal = sa.case(
             (left.name != right.name, sa.false()),
@@ -202,14 +202,14 @@ def _compared(left: Found, operator: Operator, right: Found) -> Test:
     return sa.case((is_comparable, left.value.bool_op(operator)(right.value)), else_=sa.false())
 
 
-def _contains(path: Path, found: Found, what: Scalar, payload: Sql) -> Test:
+def _contains(path: Path, found: SqlMatch, what: Scalar, payload: Sql) -> Test:
     """An element of an array; of a string, a part."""
     document, place = _place(path, payload)
     element = sa.func.json_each(document, place).table_valued("atom", "type")
     is_element = sa.exists(
         sa.select(sa.literal_column("1"))
         .select_from(element)
-        .where(element.c.type.not_in(_NESTED), _equals(Found(element.c.atom, element.c.type), what))
+        .where(element.c.type.not_in(_NESTED), _equals(SqlMatch(element.c.atom, element.c.type), what))
     )
     cases: list[tuple[Test, Test]] = [(found.kind == "array", is_element)]
     if isinstance(what, str):

@@ -15,7 +15,7 @@ import pytest
 
 from corvo.cli.commands.local import _environment, server_command
 from corvo.cli.main import run
-from corvo.cli.supervise.local_layout import Layout, Place, Wishes
+from corvo.cli.supervise.local_layout import Layout, LayoutOptions, NodePlace
 from tests.cli.nodes import PATIENCE_S, ROOT, await_
 from tests.support.authority import Authority
 
@@ -62,7 +62,7 @@ class Local:
     def errors(self) -> str:
         return (self.folder / "errors").read_text()
 
-    def journal(self) -> list[str]:
+    def event_log(self) -> list[str]:
         path = self.folder / "journal"
         return path.read_text().splitlines() if path.exists() else []
 
@@ -109,9 +109,11 @@ def real(folder: Path, *options: str) -> Iterator[Local]:
 
 
 def test_a_node_is_told_everything_that_makes_it_one_of_several() -> None:
-    layout = Layout(2, [Place("node-1", 8080, 9400), Place("node-2", 8081, 9402)])
+    layout = Layout(2, [NodePlace("node-1", 8080, 9400), NodePlace("node-2", 8081, 9402)])
 
-    command = server_command(layout.nodes[1], layout, Path("/d"), Wishes("/d", fsync="off", tls_cert="c", tls_key="k"))
+    command = server_command(
+        layout.nodes[1], layout, Path("/d"), LayoutOptions("/d", fsync="off", tls_cert="c", tls_key="k")
+    )
 
     assert command[1:4] == ["-m", "corvo.cli.main", "server"]
     options = dict(zip(command[4::2], command[5::2], strict=True))
@@ -144,11 +146,11 @@ def test_a_node_inherits_no_other_cluster_from_the_environment(monkeypatch: pyte
 def test_nodes_are_listed_awaited_and_stopped_in_order(tmp_path: Path, number: int) -> None:
     with dummies(tmp_path) as local:
         local.await_(lambda: "ready\n" in local.output)
-        up = local.journal()
+        up = local.event_log()
         assert local.end(number) == 0
 
     assert sorted(up) == ["up node-1", "up node-2", "up node-3"]
-    assert local.journal()[3:] == ["stopped node-3", "stopped node-2", "stopped node-1"]
+    assert local.event_log()[3:] == ["stopped node-3", "stopped node-2", "stopped node-1"]
     lines = local.output.splitlines()
     assert [line.split()[0] for line in lines[:4]] == ["NODE", "node-1", "node-2", "node-3"]
     assert all("http://127.0.0.1:" in line and str(tmp_path / "data") in line for line in lines[1:4])
@@ -159,7 +161,7 @@ def test_nodes_are_listed_awaited_and_stopped_in_order(tmp_path: Path, number: i
 def test_nobody_says_ready_before_all_are(tmp_path: Path) -> None:
     (tmp_path / "unready").write_text("node-2")
     with dummies(tmp_path, "json") as local:
-        local.await_(lambda: len(local.journal()) == 3)
+        local.await_(lambda: len(local.event_log()) == 3)
         assert local.output == ""
         (tmp_path / "unready").unlink()
         local.await_(lambda: local.output.endswith("}\n"))
@@ -178,11 +180,11 @@ def test_nobody_says_ready_before_all_are(tmp_path: Path) -> None:
 def test_a_wait_can_be_ended(tmp_path: Path) -> None:
     (tmp_path / "unready").write_text("node-1 node-2 node-3")
     with dummies(tmp_path) as local:
-        local.await_(lambda: len(local.journal()) == 3)
+        local.await_(lambda: len(local.event_log()) == 3)
 
         assert local.end(signal.SIGINT) == 0
 
-    assert "ready" not in local.output and len(local.journal()) == 6
+    assert "ready" not in local.output and len(local.event_log()) == 6
 
 
 @pytest.mark.system
@@ -238,7 +240,7 @@ def test_the_nodes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         local.handle.kill()
         local.handle.wait()
 
-        local.await_(lambda: len(local.journal()) == 6)
+        local.await_(lambda: len(local.event_log()) == 6)
 
 
 # Real nodes

@@ -52,7 +52,7 @@ def test_the_nodes_meet_before_anything_starts_and_only_once(tmp_path: Path) -> 
             cluster_secret_file=os.path.relpath(tmp_path / "secret"),
             **settings,
         ) as node:
-            node.await_(lambda: len(node.journal()) == 4)
+            node.await_(lambda: len(node.event_log()) == 4)
             assert node.end() == 0
         (tmp_path / "journal").unlink()
 
@@ -91,7 +91,7 @@ def test_a_signal_ends_the_wait_for_others(tmp_path: Path, number: int) -> None:
 
 def test_a_node_alone_meets_nobody(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path), meeting(tmp_path, REFUSES)) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
 
     assert json.loads((tmp_path / "data/identity.json").read_text())["founders"] is None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corvo.cli.supervise import local_layout
-from corvo.cli.supervise.local_layout import HOST, Layout, Place, Wishes, settle
+from corvo.cli.supervise.local_layout import HOST, Layout, LayoutOptions, NodePlace, settle
 from corvo.cli.supervise.ports import free_row
 from corvo.cli.supervise.server import CannotStart
 
@@ -16,7 +16,7 @@ SOME = free_row(HOST, 14, DICE)
 
 
 def wish(tmp_path: Path, **values: int) -> Layout:
-    return settle(tmp_path, Wishes(str(tmp_path), **values), DICE)
+    return settle(tmp_path, LayoutOptions(str(tmp_path), **values), DICE)
 
 
 def ports_of(made: Layout) -> list[int]:
@@ -42,7 +42,7 @@ def test_ports_that_are_given_are_consecutive(tmp_path: Path) -> None:
 
     made = wish(tmp_path, nodes=2, shards=3, port=first, raft_port=first + 2)
 
-    assert made.nodes == [Place("node-1", first, first + 2), Place("node-2", first + 1, first + 5)]
+    assert made.nodes == [NodePlace("node-1", first, first + 2), NodePlace("node-2", first + 1, first + 5)]
     assert (made.nodes[0].address, made.nodes[0].raft_address) == (f"{HOST}:{first}", f"{HOST}:{first + 2}")
 
 

@@ -216,7 +216,7 @@ def test_the_banner_shows_where_and_two_commands() -> None:
 @pytest.mark.system
 def test_what_the_processes_find_in_the_run_directory(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path)) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
 
         settings = read_settings(tmp_path / "data" / RUN)
         pid = node.said("up", "shard-0")[0]
@@ -233,14 +233,14 @@ def test_what_the_processes_find_in_the_run_directory(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_a_second_server_on_the_same_directory_is_one_line_that_names_the_first(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path)) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
 
         second = tried(tmp_path, dummies(tmp_path))
 
         assert second.returncode == 2 and second.stdout == ""
         (line,) = second.stderr.splitlines()
         assert f"another server (pid {node.handle.pid}) is using {tmp_path / 'data'}" in line
-        assert len(node.journal()) == 4 and node.handle.poll() is None
+        assert len(node.event_log()) == 4 and node.handle.poll() is None
 
 
 @pytest.mark.system
@@ -274,8 +274,8 @@ def test_a_bad_certificate_is_one_line_and_exit_code_2_and_nothing_starts(tmp_pa
 @pytest.mark.system
 def test_the_node_comes_back_after_its_supervisor_was_killed(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path)) as first:
-        first.await_(lambda: len(first.journal()) == 4)
-        orphans = [pid for _, _, pid in first.journal()]
+        first.await_(lambda: len(first.event_log()) == 4)
+        orphans = [pid for _, _, pid in first.event_log()]
         first.handle.kill()
         first.handle.wait()
     for pid in orphans:  # dummies do not die with their parent; ours end here, by their own numbers
@@ -283,5 +283,5 @@ def test_the_node_comes_back_after_its_supervisor_was_killed(tmp_path: Path) -> 
     (tmp_path / "journal").unlink()
 
     with running(tmp_path, dummies(tmp_path)) as second:
-        second.await_(lambda: len(second.journal()) == 4)
+        second.await_(lambda: len(second.event_log()) == 4)
         assert json.loads((tmp_path / "data/identity.json").read_text())["shards"] == 4

@@ -45,11 +45,11 @@ def test_the_output_of_processes_is_passed_on_as_it_is(tmp_path: Path) -> None:
 
 def test_the_gateway_stops_first_the_shards_together_the_mirror_last(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path, stop_s=0.2)) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
 
         assert node.end(signal.SIGTERM) == 0
 
-    order = [(word, name.partition("-")[0]) for word, name, _ in node.journal()[4:]]
+    order = [(word, name.partition("-")[0]) for word, name, _ in node.event_log()[4:]]
     assert order == [
         ("stopping", "gateway"),
         ("stopped", "gateway"),
@@ -65,20 +65,20 @@ def test_the_gateway_stops_first_the_shards_together_the_mirror_last(tmp_path: P
 
 def test_an_interrupt_stops_the_node_in_order_too(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path)) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
 
         assert node.end(signal.SIGINT) == 0
-    assert [name for word, name, _ in node.journal() if word == "stopped"][-1] == "mirror"
+    assert [name for word, name, _ in node.event_log() if word == "stopped"][-1] == "mirror"
 
 
 def test_a_second_interrupt_does_not_wait_for_the_drain(tmp_path: Path) -> None:
     with running(tmp_path, dummies(tmp_path, stop_s=60), shutdown_timeout=120) as node:
-        node.await_(lambda: len(node.journal()) == 4)
+        node.await_(lambda: len(node.event_log()) == 4)
         node.handle.send_signal(signal.SIGINT)
         node.await_(lambda: node.said("stopping", "gateway"))
 
         assert node.end(signal.SIGINT) == 0
-    assert not [word for word, _, _ in node.journal() if word == "stopped"]
+    assert not [word for word, _, _ in node.event_log() if word == "stopped"]
 
 
 def test_a_process_that_does_not_stop_is_killed_when_its_time_is_over(tmp_path: Path) -> None:

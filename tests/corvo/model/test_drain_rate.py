@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.drain_rate import HINT_MS_MAX, HINT_MS_MIN, HINT_MS_UNKNOWN, SPAN_NS, SPANS_FORGOTTEN, Pace
+from corvo.model.drain_rate import HINT_MS_MAX, HINT_MS_MIN, HINT_MS_UNKNOWN, SPAN_NS, SPANS_FORGOTTEN, DrainRate
 
 
-def moving(per_span: int, spans: int = 8) -> Pace:
-    pace = Pace()
+def moving(per_span: int, spans: int = 8) -> DrainRate:
+    pace = DrainRate()
     for span in range(1, spans + 1):
         pace.done(per_span, span * SPAN_NS)
     return pace
 
 
 def test_nothing_is_known_of_a_line_that_never_moved() -> None:
-    assert Pace().clears_in_ms(1_000) == HINT_MS_UNKNOWN
+    assert DrainRate().clears_in_ms(1_000) == HINT_MS_UNKNOWN
 
 
 def test_a_steady_line_clears_in_the_time_that_it_takes() -> None:
@@ -42,7 +42,7 @@ def test_after_a_long_pause_it_starts_anew() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**10))), st.integers(0, 10**9))
 def test_a_hint_is_always_within_reason(steps: list[tuple[int, int]], waiting: int) -> None:
-    pace, now = Pace(), 0
+    pace, now = DrainRate(), 0
     for count, passed in steps:
         now += passed
         pace.done(count, now)

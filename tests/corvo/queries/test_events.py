@@ -3,7 +3,7 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import HAPPENING_NAMES, Event, Happening
+from corvo.model.events import HAPPENING_NAMES, Event, EventKind
 from corvo.queries import events as events_module
 from corvo.queries.events import (
     NOW as NEWEST,
@@ -38,7 +38,7 @@ def machine() -> Machine:
 
 def look(machine: Machine, after: int = 0, **rest: object) -> EventsFound:
     ask = decode_ask(encode(GetEvents(after, **rest)))  # type: ignore[arg-type]
-    found: EventsFound = decode_result(GetEvents, reply_to(1, ask.look(machine.tables.journal)))
+    found: EventsFound = decode_result(GetEvents, reply_to(1, ask.look(machine.tables.event_log)))
     return found
 
 
@@ -80,7 +80,7 @@ def test_a_cursor_that_is_too_old_is_told_what_it_missed(machine: Machine, monke
     monkeypatch.setattr(journal_module, "EVENTS_KEPT", 2)
     machine.one(enqueue(4))
 
-    assert machine.tables.journal.first == 5
+    assert machine.tables.event_log.first == 5
     assert [(look(machine, after).missed, seqs(look(machine, after))) for after in (0, 3, 4, 5)] == [
         (4, [5, 6, 7]),
         (1, [5, 6, 7]),
@@ -94,9 +94,9 @@ def test_a_cursor_that_is_too_old_is_told_what_it_missed(machine: Machine, monke
     [
         (Filters(queues=("sms",)), [3, 6]),
         (Filters(job_ids=(job_id(1),)), [1, 4, 5]),
-        (Filters(types=(Happening.STARTED,)), [4, 6]),
-        (Filters(queues=("sms",), types=(Happening.STARTED,)), [6]),
-        (Filters(queues=("sms", "mail"), types=(Happening.STARTED, Happening.COMPLETED)), [4, 5, 6]),
+        (Filters(types=(EventKind.STARTED,)), [4, 6]),
+        (Filters(queues=("sms",), types=(EventKind.STARTED,)), [6]),
+        (Filters(queues=("sms", "mail"), types=(EventKind.STARTED, EventKind.COMPLETED)), [4, 5, 6]),
         (Filters(queues=("none",)), []),
     ],
 )
@@ -110,8 +110,8 @@ def test_filters_pass_what_every_list_names(machine: Machine, filters: Filters, 
 def test_a_rare_event_is_looked_for_in_steps(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_module, "LOOKED_AT_MAX", 4)
 
-    first = look(machine, filters=Filters(types=(Happening.COMPLETED,)))
-    second = look(machine, first.upto, filters=Filters(types=(Happening.COMPLETED,)))
+    first = look(machine, filters=Filters(types=(EventKind.COMPLETED,)))
+    second = look(machine, first.upto, filters=Filters(types=(EventKind.COMPLETED,)))
 
     assert (first.upto, seqs(first), first.has_more) == (4, [], True)
     assert (second.upto, seqs(second), second.has_more) == (6, [5], False)
@@ -121,7 +121,7 @@ def test_an_answer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_module, "BYTES_PER_ANSWER", 1_500)
     machine = Machine()
     for number in range(5):
-        machine.tables.journal.tell(Happening.PROGRESS, job_id(number), "mail", b'"' + b"x" * 900 + b'"')
+        machine.tables.event_log.tell(EventKind.PROGRESS, job_id(number), "mail", b'"' + b"x" * 900 + b'"')
     machine.one(enqueue(9))
 
     assert seqs(look(machine)) == [1, 2]
@@ -149,7 +149,7 @@ def test_what_is_no_cursor_is_refused(text: str) -> None:
 
 def test_filters_are_read_from_lists_with_commas() -> None:
     assert parse_filters("a,b", "", "enqueued,queue_paused") == Filters(
-        ("a", "b"), (), (Happening.ENQUEUED, Happening.QUEUE_PAUSED)
+        ("a", "b"), (), (EventKind.ENQUEUED, EventKind.QUEUE_PAUSED)
     )
     assert parse_filters("", "x", "") == Filters(job_ids=("x",))
 
@@ -165,7 +165,7 @@ def test_filters_that_cannot_be_meant_are_refused(queues: str, job_ids: str, typ
 
 
 def told(seq: int, at: int) -> Told:
-    return Told(seq, at, Event(Happening.ENQUEUED, job_id(seq), "mail"))
+    return Told(seq, at, Event(EventKind.ENQUEUED, job_id(seq), "mail"))
 
 
 def test_shards_are_merged_by_time_and_the_cursor_stands_behind_what_was_taken() -> None:
@@ -187,5 +187,5 @@ def test_shards_are_merged_by_time_and_the_cursor_stands_behind_what_was_taken()
 def test_every_type_of_event_stands_in_the_guide() -> None:
     guide = (ROOT / "docs/how-to/follow-events.md").read_text()
 
-    assert len(set(HAPPENING_NAMES)) == len(Happening)
+    assert len(set(HAPPENING_NAMES)) == len(EventKind)
     assert [name for name in HAPPENING_NAMES if f"`{name}`" not in guide] == []

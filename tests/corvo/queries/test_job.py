@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.reject import Reject
@@ -126,16 +126,16 @@ def test_the_newest_attempt_has_an_outcome_of_its_own(road: list, outcomes: list
 
 
 def test_what_binds_a_job_is_shown() -> None:
-    bonds = Bonds(
+    extras = JobExtras(
         unique_key="k",
         idempotency_key="i",
         expire_after_ms=60_000,
         batch_id="b",
         jitter_permille=250,
-        chain=Chain("chn_1", 0, (Step("mail"), Step("post", b'{"n": 2.50}')), on_exit=Step("end")),
+        chain=Chain("chn_1", 0, (ChainStep("mail"), ChainStep("post", b'{"n": 2.50}')), on_exit=ChainStep("end")),
         schedule_id="sched_1",
     )
-    view = lived(Hold(5, job_id(1), "why"), bonds=bonds)
+    view = lived(Hold(5, job_id(1), "why"), extras=extras)
 
     assert {name: view[name] for name in ("unique_key", "idempotency_key", "batch_id", "chain_id", "chain_step")} == {
         "unique_key": "k",
@@ -157,7 +157,7 @@ def test_what_binds_a_job_is_shown() -> None:
 def test_a_job_that_waits_for_others_names_them_and_no_moment() -> None:
     other = job_id(2)
     machine = Machine()
-    machine.apply(enqueue(2), enqueue(1, bonds=Bonds(waits_for=(other,))))
+    machine.apply(enqueue(2), enqueue(1, extras=JobExtras(waits_for=(other,))))
 
     view = shown(GetJob(job_id(1)).read(machine.tables))
 

@@ -4,7 +4,7 @@ import pytest
 
 from corvo.model.errors import Refusal
 from corvo.model.ids import Minter
-from corvo.ops.operation import Asking, Plan
+from corvo.ops.operation import Plan, PlanContext
 from corvo.queries import members
 from corvo.queries.members import (
     AddNode,
@@ -19,7 +19,7 @@ from corvo.queries.members import (
 )
 from tests.support.builders import NOW, Clock
 
-ASKING = Asking(3, 1_000, Minter(Clock([NOW]), 0), Clock([NOW]))
+ASKING = PlanContext(3, 1_000, Minter(Clock([NOW]), 0), Clock([NOW]))
 PLANS = {endpoint.name: endpoint.plan for endpoint in members.ENDPOINTS}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from corvo.model.errors import Refusal
 from corvo.model.job import Controls, Priority
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State, Verb
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries import why as why_module
@@ -194,8 +194,8 @@ def test_they_are_counted_up_to_a_bound(bound: int, is_exact: bool, monkeypatch:
 
 def test_it_waits_for_other_jobs(machine: Machine) -> None:
     machine.one(enqueue(2))
-    machine.one(enqueue(new_job(3, bonds=Bonds(waits_for=(job_id(1), job_id(2))))))
-    machine.one(enqueue(new_job(4, bonds=Bonds(waits_for=(job_id(1),)), scheduled_at=NOW + MINUTE)))
+    machine.one(enqueue(new_job(3, extras=JobExtras(waits_for=(job_id(1), job_id(2))))))
+    machine.one(enqueue(new_job(4, extras=JobExtras(waits_for=(job_id(1),)), scheduled_at=NOW + MINUTE)))
 
     both, one = why(machine, 3), why(machine, 4)
 
@@ -231,7 +231,7 @@ def test_it_is_retried_after_an_error(machine: Machine) -> None:
 def test_it_is_held(machine: Machine) -> None:
     def hold(tables: Tables) -> None:
         job = tables.require_job(job_id(1))
-        job.bonds = Bonds(hold_reason="over budget")
+        job.extras = JobExtras(hold_reason="over budget")
         change(tables, job, Verb.HOLD)
 
     _alter(machine, hold)
@@ -264,7 +264,7 @@ def test_its_worker_was_asked_to_stop(machine: Machine) -> None:
     machine.one(fetch())
 
     def ask_to_stop(tables: Tables) -> None:
-        tables.require_job(job_id(1)).bonds = Bonds(cancel_at=NOW + 30 * SECOND)
+        tables.require_job(job_id(1)).extras = JobExtras(cancel_at=NOW + 30 * SECOND)
 
     _alter(machine, ask_to_stop)
 

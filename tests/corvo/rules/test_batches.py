@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.events import Happening
-from corvo.model.job_extras import OUTCOME_NAMES, Outcome, Step
+from corvo.model.events import EventKind
+from corvo.model.job_extras import OUTCOME_NAMES, ChainStep, Outcome
 from corvo.model.lifecycle import State
 from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
 from corvo.ops.batches.seal_batch import SealBatch
@@ -57,8 +57,8 @@ def test_the_members_know_their_batch_and_are_where_their_queues_are() -> None:
 
     for number in ON_EACH_SHARD:
         job = shards[shard_of(number)].job(member_id(number))
-        assert job.bonds is not None
-        assert job.bonds.batch_id == batch_id()
+        assert job.extras is not None
+        assert job.extras.batch_id == batch_id()
     assert the_batch(shards).total == 3
 
 
@@ -92,7 +92,7 @@ def test_a_callback_gets_its_own_payload_and_the_counts() -> None:
 def test_the_payload_of_a_callback_is_kept_to_the_byte(payload: bytes, kept: bytes) -> None:
     shards = Shards(SHARDS)
 
-    shards.one(0, add(create=BatchSpec(Step("done", payload)), seal=True))
+    shards.one(0, add(create=BatchSpec(ChainStep("done", payload)), seal=True))
 
     [job] = callbacks(shards)
     assert kept in job.payload
@@ -169,7 +169,7 @@ def test_the_end_of_a_batch_is_told() -> None:
         decode_page(value) for _, value in shards[0].tables.overlay.scan(keys.EVENTS, keys.prefix_end(keys.EVENTS))
     ]
 
-    [told] = [event for page in pages for event in page.events if event.happening is Happening.BATCH_COMPLETED]
+    [told] = [event for page in pages for event in page.events if event.kind is EventKind.BATCH_COMPLETED]
     assert msgspec.json.decode(told.data) == {
         "batch_id": batch_id(),
         "total": 0,
@@ -218,7 +218,7 @@ def test_a_batch_survives_a_crash_of_its_shard() -> None:
 
 
 def test_a_record_survives_its_bytes() -> None:
-    batch = Batch(batch_id(), NOW, Step("done"), description="x", is_sealed=True, total=5, ended=[1, 1, 0, 0])
+    batch = Batch(batch_id(), NOW, ChainStep("done"), description="x", is_sealed=True, total=5, ended=[1, 1, 0, 0])
 
     assert decode_batch(encode(batch)) == batch
     assert batch.open == 3

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Bonds, Chain, IfLost, Outcome, Step
+from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Chain, ChainStep, IfLost, JobExtras, Outcome
 from corvo.model.lifecycle import State, Verb
 from corvo.ops.upkeep.ring import Ring
 from corvo.rules.batches import Batch, find_batch, put_batch
@@ -21,10 +21,10 @@ BATCH = "s00_batch_" + "0" * 26
 FAR_BATCH = "s01_batch_" + "0" * 26
 
 
-def a_machine(shard_count: int = 1, **bonds: Any) -> Machine:
+def a_machine(shard_count: int = 1, **extras: Any) -> Machine:
     """Job 1 with these bonds, claimed."""
     machine = Machine(0, shard_count)
-    machine.apply(enqueue(new_job(1, max_retries=1, bonds=Bonds(**bonds))), fetch(lease_ms=1_000))
+    machine.apply(enqueue(new_job(1, max_retries=1, extras=JobExtras(**extras))), fetch(lease_ms=1_000))
     return machine
 
 
@@ -59,11 +59,11 @@ End = Callable[[Machine], Any]
 @every_end
 def test_every_end_frees_the_unique_key(end: End, outcome: Outcome) -> None:
     machine = a_machine(unique_key="k")
-    assert locks.holder(machine.tables, "mail", Bonds(unique_key="k")) == job_id(1)
+    assert locks.holder(machine.tables, "mail", JobExtras(unique_key="k")) == job_id(1)
 
     end(machine)
 
-    assert locks.holder(machine.tables, "mail", Bonds(unique_key="k")) is None
+    assert locks.holder(machine.tables, "mail", JobExtras(unique_key="k")) is None
 
 
 @every_end
@@ -102,7 +102,9 @@ def test_a_batch_on_another_shard_is_told_by_an_errand(end: End, outcome: Outcom
 
 @every_end
 def test_every_end_lets_the_chain_go_on_in_its_direction(end: End, outcome: Outcome) -> None:
-    chain = Chain("c", 0, (Step("mail"), Step("video")), on_failure=Step("alarm"), on_exit=Step("exit"))
+    chain = Chain(
+        "c", 0, (ChainStep("mail"), ChainStep("video")), on_failure=ChainStep("alarm"), on_exit=ChainStep("exit")
+    )
     machine = a_machine(chain=chain)
 
     end(machine)
@@ -110,7 +112,7 @@ def test_every_end_lets_the_chain_go_on_in_its_direction(end: End, outcome: Outc
     number, queue = (1, "video") if outcome is Outcome.COMPLETED else (FAILURE_STEP, "alarm")
     made = machine.job(derived_id(0, "c", number))
     assert (made.queue, made.state, made.parent_id) == (queue, State.PENDING, job_id(1))
-    assert made.bonds is not None and made.bonds.chain is not None and made.bonds.chain.step == number
+    assert made.extras is not None and made.extras.chain is not None and made.extras.chain.step == number
     assert machine.tables.find_job(derived_id(0, "c", EXIT_STEP)) is None
     machine.check()
 
@@ -119,7 +121,7 @@ def test_every_end_lets_the_chain_go_on_in_its_direction(end: End, outcome: Outc
 def test_every_end_is_told_to_those_that_wait(end: End, outcome: Outcome) -> None:
     machine = a_machine()
     for number, policy in ((2, IfLost.FAIL), (3, IfLost.CANCEL), (4, IfLost.RUN)):
-        machine.one(enqueue(new_job(number, bonds=Bonds(waits_for=(job_id(1),), if_lost=policy))))
+        machine.one(enqueue(new_job(number, extras=JobExtras(waits_for=(job_id(1),), if_lost=policy))))
 
     end(machine)
 
@@ -140,7 +142,7 @@ def test_a_job_without_bonds_has_no_consequences() -> None:
 
 @pytest.mark.parametrize("again", ["ack", "last fail", "cancelled", "deleted"])
 def test_a_job_that_runs_again_and_ends_again_tells_batch_and_chain_nothing_new(again: str) -> None:
-    machine = a_machine(2, batch_id=FAR_BATCH, chain=Chain("c", 0, (Step("mail"),), on_failure=Step("alarm")))
+    machine = a_machine(2, batch_id=FAR_BATCH, chain=Chain("c", 0, (ChainStep("mail"),), on_failure=ChainStep("alarm")))
     machine.one(fail(1))
     first = machine.tables.errands.given[1]
 
@@ -155,9 +157,9 @@ def test_a_job_that_runs_again_and_ends_again_tells_batch_and_chain_nothing_new(
 def test_consequences_of_consequences_are_drawn_in_the_same_entry() -> None:
     """A dies; B, which waited for it, is forsaken; C waited for B, and the chain of C goes on with its failure."""
     machine = a_machine()
-    machine.one(enqueue(new_job(2, bonds=Bonds(waits_for=(job_id(1),)))))
-    chain = Chain("c", 0, (Step("mail"),), on_failure=Step("alarm"))
-    machine.one(enqueue(new_job(3, bonds=Bonds(waits_for=(job_id(2),), chain=chain))))
+    machine.one(enqueue(new_job(2, extras=JobExtras(waits_for=(job_id(1),)))))
+    chain = Chain("c", 0, (ChainStep("mail"),), on_failure=ChainStep("alarm"))
+    machine.one(enqueue(new_job(3, extras=JobExtras(waits_for=(job_id(2),), chain=chain))))
 
     machine.one(fail(1))
 
@@ -168,8 +170,8 @@ def test_consequences_of_consequences_are_drawn_in_the_same_entry() -> None:
 
 def test_a_job_that_expires_by_its_alarm_has_its_consequences_too() -> None:
     machine = Machine()
-    chain = Chain("c", 0, (Step("mail"),), on_failure=Step("alarm"))
-    machine.one(enqueue(new_job(1, bonds=Bonds(expire_after_ms=500, chain=chain))))
+    chain = Chain("c", 0, (ChainStep("mail"),), on_failure=ChainStep("alarm"))
+    machine.one(enqueue(new_job(1, extras=JobExtras(expire_after_ms=500, chain=chain))))
 
     machine.one(Ring(), at=NOW + 500 * MS)
 
@@ -179,7 +181,7 @@ def test_a_job_that_expires_by_its_alarm_has_its_consequences_too() -> None:
 
 def test_a_dependent_with_a_date_waits_for_the_date_too() -> None:
     machine = a_machine()
-    machine.one(enqueue(new_job(2, scheduled_at=NOW + 5 * SECOND, bonds=Bonds(waits_for=(job_id(1),)))))
+    machine.one(enqueue(new_job(2, scheduled_at=NOW + 5 * SECOND, extras=JobExtras(waits_for=(job_id(1),)))))
 
     machine.one(ack(1), at=NOW + SECOND)
 
@@ -189,7 +191,7 @@ def test_a_dependent_with_a_date_waits_for_the_date_too() -> None:
 
 def test_a_job_that_was_cancelled_while_it_waited_is_not_woken() -> None:
     machine = a_machine()
-    machine.one(enqueue(new_job(2, bonds=Bonds(waits_for=(job_id(1),)))))
+    machine.one(enqueue(new_job(2, extras=JobExtras(waits_for=(job_id(1),)))))
     machine.one(cancel(2))
 
     machine.one(ack(1))

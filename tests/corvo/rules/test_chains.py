@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from corvo.model.job import Job, Priority
-from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Bonds, Chain, Step
+from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.model.sharding import shard_of_queue
@@ -26,7 +26,7 @@ from tests.support.shards import Shards
 
 # With three shards each of them has one of the queues of the first three steps.
 PAY, PACK, SHIP, REFUND, REPORT = "pay", "stock", "mail", "refund", "audit"
-STEPS = (Step(PAY, b'{"ignored":true}'), Step(PACK, b'{"box":"small"}'), Step(SHIP))
+STEPS = (ChainStep(PAY, b'{"ignored":true}'), ChainStep(PACK, b'{"box":"small"}'), ChainStep(SHIP))
 
 
 @pytest.fixture(params=[1, 3], ids=["one shard", "three shards"])
@@ -43,10 +43,10 @@ def begin(shards: Shards, number: int = 1, fields: dict[str, Any] | None = None,
     steps = chain.pop("steps", STEPS)
     shard = shard_of_queue(steps[0].queue, len(shards.machines))
     first = job_id(number, shard)
-    bonds = Bonds(chain=Chain(f"chn_{number}", 0, steps, **chain))
+    extras = JobExtras(chain=Chain(f"chn_{number}", 0, steps, **chain))
     for name, value in (fields or {}).items():
-        setattr(bonds, name, value)
-    shards.one(shard, Enqueue([new_job(first, steps[0].queue, b'{"order":7}', max_retries=1, bonds=bonds)]))
+        setattr(extras, name, value)
+    shards.one(shard, Enqueue([new_job(first, steps[0].queue, b'{"order":7}', max_retries=1, extras=extras)]))
     return first
 
 
@@ -77,8 +77,8 @@ def only(shards: Shards, queue: str) -> Job:
 
 
 def chain_of(job: Job) -> Chain:
-    assert job.bonds is not None and job.bonds.chain is not None
-    return job.bonds.chain
+    assert job.extras is not None and job.extras.chain is not None
+    return job.extras.chain
 
 
 def payload(job: Job) -> Any:
@@ -119,7 +119,7 @@ def test_a_step_is_an_ordinary_job_with_the_ordinary_terms(shards: Shards) -> No
     job = only(shards, PACK)
     assert (job.priority, job.max_retries, job.backoff) == (Priority.NORMAL, 3, Backoff.EXPONENTIAL)
     assert (job.base_delay_ms, job.max_delay_ms, job.tags) == (5_000, 600_000, b"")
-    assert job.bonds == Bonds(chain=chain_of(job))
+    assert job.extras == JobExtras(chain=chain_of(job))
 
 
 def test_a_step_without_a_result_has_no_previous_result(shards: Shards) -> None:
@@ -131,7 +131,7 @@ def test_a_step_without_a_result_has_no_previous_result(shards: Shards) -> None:
 
 
 def test_the_keys_of_the_step_win(shards: Shards) -> None:
-    begin(shards, steps=(Step(PAY), Step(PACK, b'{"previous_result":"mine","n":1}')))
+    begin(shards, steps=(ChainStep(PAY), ChainStep(PACK, b'{"previous_result":"mine","n":1}')))
 
     work(shards, PAY, b'"theirs"')
 
@@ -140,7 +140,7 @@ def test_the_keys_of_the_step_win(shards: Shards) -> None:
 
 @pytest.mark.parametrize("own", [b"[1,2]", b'"text"', b"null", b"7"])
 def test_a_payload_that_is_no_object_is_kept_under_payload(shards: Shards, own: bytes) -> None:
-    first = begin(shards, steps=(Step(PAY), Step(PACK, own)))
+    first = begin(shards, steps=(ChainStep(PAY), ChainStep(PACK, own)))
 
     work(shards, PAY)
 
@@ -158,7 +158,7 @@ def test_any_result_is_forwarded_as_it_is(shards: Shards, result: bytes) -> None
 
 def test_a_chain_of_many_steps_runs_to_its_end(shards: Shards) -> None:
     queues = (PAY, PACK, SHIP, REFUND, REPORT) * 2
-    begin(shards, steps=tuple(Step(queue) for queue in queues))
+    begin(shards, steps=tuple(ChainStep(queue) for queue in queues))
 
     done = [work(shards, queue, b"%d" % number) for number, queue in enumerate(queues)]
 
@@ -168,7 +168,7 @@ def test_a_chain_of_many_steps_runs_to_its_end(shards: Shards) -> None:
 
 
 def test_two_steps_may_share_a_queue(shards: Shards) -> None:
-    begin(shards, steps=(Step(PAY), Step(PAY), Step(PAY)))
+    begin(shards, steps=(ChainStep(PAY), ChainStep(PAY), ChainStep(PAY)))
 
     assert len({work(shards, PAY), work(shards, PAY), work(shards, PAY)}) == 3
     assert claim_nothing(shards, PAY)
@@ -182,7 +182,7 @@ def claim_nothing(shards: Shards, queue: str) -> bool:
 
 
 def test_the_last_step_makes_the_exit_job(shards: Shards) -> None:
-    begin(shards, steps=STEPS[:2], on_exit=Step(REPORT, b'{"to":"boss"}'))
+    begin(shards, steps=STEPS[:2], on_exit=ChainStep(REPORT, b'{"to":"boss"}'))
 
     work(shards, PAY)
     second = work(shards, PACK, b'{"boxes":2}')
@@ -193,7 +193,7 @@ def test_the_last_step_makes_the_exit_job(shards: Shards) -> None:
 
 
 def test_a_step_that_exits_is_the_last(shards: Shards) -> None:
-    first = begin(shards, on_exit=Step(REPORT))
+    first = begin(shards, on_exit=ChainStep(REPORT))
 
     work(shards, PAY, b'{"free":true}', exits=True)
 
@@ -232,7 +232,7 @@ def test_a_job_without_a_chain_may_say_exit(shards: Shards) -> None:
 
 @pytest.mark.parametrize("ending", ["completed", "dead", "cancelled"])
 def test_handlers_make_nothing_however_they_end(shards: Shards, ending: str) -> None:
-    begin(shards, steps=STEPS[:1], on_exit=Step(REPORT), on_failure=Step(REFUND))
+    begin(shards, steps=STEPS[:1], on_exit=ChainStep(REPORT), on_failure=ChainStep(REFUND))
     work(shards, PAY)
     job = claim(shards, REPORT)
 
@@ -262,7 +262,7 @@ def end(shards: Shards, job: Claimed, ending: str) -> None:
 
 
 def test_a_step_that_dies_makes_the_failure_job(shards: Shards) -> None:
-    first = begin(shards, on_failure=Step(REFUND, b'{"why":"chain"}'))
+    first = begin(shards, on_failure=ChainStep(REFUND, b'{"why":"chain"}'))
     claim(shards, PAY)
 
     ask(shards, first, Fail(2, [FailItem(first, 0, "card refused")]))
@@ -274,7 +274,7 @@ def test_a_step_that_dies_makes_the_failure_job(shards: Shards) -> None:
 
 
 def test_the_number_of_the_failed_step_is_told(shards: Shards) -> None:
-    begin(shards, on_failure=Step(REFUND))
+    begin(shards, on_failure=ChainStep(REFUND))
     work(shards, PAY)
     job = claim(shards, PACK)
 
@@ -293,7 +293,7 @@ def test_without_a_failure_job_the_chain_just_ends(shards: Shards) -> None:
 
 
 def test_a_failed_attempt_is_not_yet_a_failed_step(shards: Shards) -> None:
-    begin(shards, on_failure=Step(REFUND))
+    begin(shards, on_failure=ChainStep(REFUND))
     work(shards, PAY)
     job = claim(shards, PACK)
 
@@ -303,7 +303,7 @@ def test_a_failed_attempt_is_not_yet_a_failed_step(shards: Shards) -> None:
 
 
 def test_a_lost_lease_that_was_the_last_attempt_is_a_failure(shards: Shards) -> None:
-    begin(shards, on_failure=Step(REFUND))
+    begin(shards, on_failure=ChainStep(REFUND))
     claim(shards, PAY)
 
     shards.pass_time(61 * SECOND)
@@ -312,7 +312,7 @@ def test_a_lost_lease_that_was_the_last_attempt_is_a_failure(shards: Shards) -> 
 
 
 def test_a_cancelled_step_is_a_failure(shards: Shards) -> None:
-    first = begin(shards, on_failure=Step(REFUND))
+    first = begin(shards, on_failure=ChainStep(REFUND))
 
     ask(shards, first, cancel(first))
 
@@ -324,7 +324,7 @@ def test_a_cancelled_step_is_a_failure(shards: Shards) -> None:
 
 
 def test_the_error_of_an_earlier_attempt_is_not_why_it_was_cancelled(shards: Shards) -> None:
-    begin(shards, on_failure=Step(REFUND))
+    begin(shards, on_failure=ChainStep(REFUND))
     work(shards, PAY)
     job = claim(shards, PACK)
     ask(shards, job.job_id, Fail(2, [FailItem(job.job_id, 0, "boom")]))
@@ -335,7 +335,7 @@ def test_the_error_of_an_earlier_attempt_is_not_why_it_was_cancelled(shards: Sha
 
 
 def test_an_expired_step_is_a_failure(shards: Shards) -> None:
-    begin(shards, fields={"expire_after_ms": 5_000}, on_failure=Step(REFUND))
+    begin(shards, fields={"expire_after_ms": 5_000}, on_failure=ChainStep(REFUND))
 
     shards.pass_time(5 * SECOND)
 
@@ -343,7 +343,7 @@ def test_an_expired_step_is_a_failure(shards: Shards) -> None:
 
 
 def test_a_rejected_step_is_a_failure_and_says_so(shards: Shards) -> None:
-    first = begin(shards, on_failure=Step(REFUND))
+    first = begin(shards, on_failure=ChainStep(REFUND))
     ask(shards, first, Hold(5, first))
 
     ask(shards, first, Reject(6, first, "too dear"))
@@ -353,7 +353,7 @@ def test_a_rejected_step_is_a_failure_and_says_so(shards: Shards) -> None:
 
 @pytest.mark.parametrize("state", ["pending", "active"])
 def test_a_deleted_step_is_a_failure(shards: Shards, state: str) -> None:
-    first = begin(shards, on_failure=Step(REFUND))
+    first = begin(shards, on_failure=ChainStep(REFUND))
     if state == "active":
         claim(shards, PAY)
 
@@ -363,7 +363,7 @@ def test_a_deleted_step_is_a_failure(shards: Shards, state: str) -> None:
 
 
 def test_deleting_a_step_that_is_done_is_no_failure(shards: Shards) -> None:
-    first = begin(shards, on_failure=Step(REFUND))
+    first = begin(shards, on_failure=ChainStep(REFUND))
     work(shards, PAY)
 
     ask(shards, first, Delete(first))
@@ -394,7 +394,10 @@ def test_an_ack_that_is_repeated_makes_no_second_step(shards: Shards) -> None:
 
 
 def test_one_batch_ack_advances_every_chain_in_it(shards: Shards) -> None:
-    firsts = [begin(shards, number, steps=(Step(PAY), Step(PACK if number % 2 else SHIP))) for number in (1, 2, 3, 4)]
+    firsts = [
+        begin(shards, number, steps=(ChainStep(PAY), ChainStep(PACK if number % 2 else SHIP)))
+        for number in (1, 2, 3, 4)
+    ]
     for number in range(4):
         claim(shards, PAY, 10 + number)
 
@@ -454,7 +457,7 @@ def test_a_crash_on_the_way_to_another_shard_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("ending", ["completed", "dead"])
 def test_a_step_that_is_run_again_by_hand_is_on_its_own(shards: Shards, ending: str) -> None:
-    first = begin(shards, on_failure=Step(REFUND))
+    first = begin(shards, on_failure=ChainStep(REFUND))
     end(shards, claim(shards, PAY), ending)
 
     ask(shards, first, Retry(50, first))
@@ -480,12 +483,12 @@ def test_a_step_that_is_moved_takes_the_rest_of_its_chain_along(shards: Shards, 
 
 
 def test_the_definition_travels_whole(shards: Shards) -> None:
-    begin(shards, on_exit=Step(REPORT), on_failure=Step(REFUND, b'{"k":1}'))
+    begin(shards, on_exit=ChainStep(REPORT), on_failure=ChainStep(REFUND, b'{"k":1}'))
 
     work(shards, PAY)
 
     made = chain_of(only(shards, PACK))
-    assert made == Chain("chn_1", 1, STEPS, on_exit=Step(REPORT), on_failure=Step(REFUND, b'{"k":1}'))
+    assert made == Chain("chn_1", 1, STEPS, on_exit=ChainStep(REPORT), on_failure=ChainStep(REFUND, b'{"k":1}'))
 
 
 def test_a_step_waits_its_turn_behind_what_stands_in_its_queue(shards: Shards) -> None:

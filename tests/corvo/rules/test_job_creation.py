@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.job_extras import Bonds, IfLost
+from corvo.model.job_extras import IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.limits import JOB_ID
 from corvo.model.timestamps import LATEST_NS
@@ -18,15 +18,15 @@ from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fetch,
 from tests.support.machine import Machine, nothing_changes
 
 
-def made(machine: Machine, job: int, at: int | None = None, **bonds: Any) -> State | Existing:
+def made(machine: Machine, job: int, at: int | None = None, **extras: Any) -> State | Existing:
     """Make a job with these bonds; what became of it."""
-    [outcome] = machine.one(enqueue(new_job(job, bonds=Bonds(**bonds))), at=at)
+    [outcome] = machine.one(enqueue(new_job(job, extras=JobExtras(**extras))), at=at)
     return outcome  # type: ignore[no-any-return]
 
 
 def test_a_job_is_born_once_whatever_became_of_it_since() -> None:
     machine = Machine()
-    new = new_job(1, bonds=Bonds(unique_key="k"))
+    new = new_job(1, extras=JobExtras(unique_key="k"))
     first = machine.one(enqueue(new))
     machine.apply(fetch(), ack(1), at=NOW + SECOND)
 
@@ -45,7 +45,7 @@ def test_a_unique_key_that_is_held_leads_to_its_job_and_nothing_is_made() -> Non
 def test_of_two_jobs_with_one_key_in_one_request_the_first_is_made() -> None:
     machine = Machine()
 
-    outcomes = machine.one(enqueue(*(new_job(number, bonds=Bonds(unique_key="k")) for number in (1, 2))))
+    outcomes = machine.one(enqueue(*(new_job(number, extras=JobExtras(unique_key="k")) for number in (1, 2))))
 
     assert outcomes == [State.PENDING, Existing(job_id(1))]
     assert machine.queue().enqueued == 1
@@ -64,7 +64,7 @@ def test_the_keys_of_another_queue_are_other_keys() -> None:
     machine = Machine()
     made(machine, 1, unique_key="k")
 
-    [outcome] = machine.one(enqueue(new_job(2, queue="video", bonds=Bonds(unique_key="k"))))
+    [outcome] = machine.one(enqueue(new_job(2, queue="video", extras=JobExtras(unique_key="k"))))
 
     assert outcome == State.PENDING
 
@@ -73,9 +73,9 @@ def test_time_to_live_begins_with_birth() -> None:
     machine = Machine()
     made(machine, 1, at=NOW + SECOND, expire_after_ms=1_500)
 
-    bonds = machine.job(1).bonds
-    assert bonds is not None and bonds.expire_at == NOW + SECOND + 1_500 * MS
-    assert keys.due(keys.ALARMS, bonds.expire_at, EXPIRE_ALARM + job_id(1)) in machine.records()
+    extras = machine.job(1).extras
+    assert extras is not None and extras.expire_at == NOW + SECOND + 1_500 * MS
+    assert keys.due(keys.ALARMS, extras.expire_at, EXPIRE_ALARM + job_id(1)) in machine.records()
 
 
 def test_a_job_that_waits_for_others_is_scheduled_without_a_date_and_asks_to_be_told() -> None:
@@ -83,12 +83,12 @@ def test_a_job_that_waits_for_others_is_scheduled_without_a_date_and_asks_to_be_
     machine.one(enqueue(1))
     waits_for = (job_id(1), job_id(9, 1), job_id(9, 2))
 
-    new = new_job(2, scheduled_at=NOW + SECOND, bonds=Bonds(waits_for=waits_for))
+    new = new_job(2, scheduled_at=NOW + SECOND, extras=JobExtras(waits_for=waits_for))
     assert machine.one(enqueue(new)) == [State.SCHEDULED]
 
     job = machine.job(2)
     assert job.due_at == LATEST_NS
-    assert job.bonds is not None and job.bonds.scheduled_at == NOW + SECOND
+    assert job.extras is not None and job.extras.scheduled_at == NOW + SECOND
     assert keys.watcher(job_id(1), job_id(2)) in machine.records(), "the one that lives here knows already"
     for shard in (1, 2):
         _, [raw] = machine.tables.errands.waiting(shard, 9, 9_999)
@@ -99,7 +99,7 @@ def test_a_job_that_waits_for_others_is_scheduled_without_a_date_and_asks_to_be_
 def test_a_repeated_request_for_a_job_that_waited_gets_the_same_answer() -> None:
     machine = Machine()
     machine.one(enqueue(1))
-    new = new_job(2, bonds=Bonds(waits_for=(job_id(1),)))
+    new = new_job(2, extras=JobExtras(waits_for=(job_id(1),)))
     first = machine.one(enqueue(new))
     machine.apply(fetch(), ack(1))
     assert machine.job(2).state == State.PENDING

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.state import event_log as journal_module
 from corvo.state import keys
-from corvo.state.event_log import Journal, Told
+from corvo.state.event_log import EventLog, Told
 from corvo.state.kv import MemoryKV, Overlay
 from tests.support.builders import NOW, SECOND, ack, enqueue, fetch, job_id
 from tests.support.machine import Machine
@@ -23,16 +23,16 @@ class Book:
 
     def open(self) -> None:
         self.overlay = Overlay(self.kv)
-        self.journal = Journal(self.overlay)
-        self.journal.recall(self.kv)
+        self.event_log = EventLog(self.overlay)
+        self.event_log.recall(self.kv)
 
     def entry(self, size: int) -> None:
         at = NOW + len(self.told)
         for _ in range(size):
             number = len(self.told) + 1
-            self.journal.tell(Happening.ENQUEUED, job_id(number), "mail")
-            self.told.append(Told(number, at, Event(Happening.ENQUEUED, job_id(number), "mail")))
-        self.journal.seal(at)
+            self.event_log.tell(EventKind.ENQUEUED, job_id(number), "mail")
+            self.told.append(Told(number, at, Event(EventKind.ENQUEUED, job_id(number), "mail")))
+        self.event_log.seal(at)
         self.overlay.seal()
 
     def flush(self) -> None:
@@ -61,12 +61,12 @@ def test_from_every_point_every_event_that_is_kept_comes_once_and_in_order(
                 book.flush()
                 if step == "restart":
                     book.open()
-        journal, told = book.journal, book.told
+        event_log, told = book.event_log, book.told
 
-        assert journal.last == len(told)
-        assert len(told) - journal.first + 1 >= min(kept, len(told)), "as many as are promised"
+        assert event_log.last == len(told)
+        assert len(told) - event_log.first + 1 >= min(kept, len(told)), "as many as are promised"
         for seq in range(len(told) + 2):
-            assert list(journal.after(seq)) == told[max(seq, journal.first - 1) :]
+            assert list(event_log.after(seq)) == told[max(seq, event_log.first - 1) :]
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30), st.lists(st.integers(1, 4)))
@@ -81,8 +81,8 @@ def test_a_listener_that_reads_in_pieces_while_others_write_misses_nothing(
             book.open()
         for count in pieces[number : number + 1]:
             seq = heard[-1].seq if heard else 0
-            heard += [told for told, _ in zip(book.journal.after(seq), range(count), strict=False)]
-    heard += book.journal.after(heard[-1].seq if heard else 0)
+            heard += [told for told, _ in zip(book.event_log.after(seq), range(count), strict=False)]
+    heard += book.event_log.after(heard[-1].seq if heard else 0)
 
     assert heard == book.told
 
@@ -94,20 +94,20 @@ def test_old_pages_go_one_for_one_and_an_entry_larger_than_the_bound_stays_whole
     book = Book()
     for _ in range(100):
         book.entry(1)
-    assert (book.pages(), book.journal.first, book.journal.last) == (10, 91, 100)
+    assert (book.pages(), book.event_log.first, book.event_log.last) == (10, 91, 100)
 
     book.entry(25)
 
-    assert (book.pages(), book.journal.first, book.journal.last) == (1, 101, 125)
-    assert [told.seq for told in book.journal.after(0)] == list(range(101, 126))
+    assert (book.pages(), book.event_log.first, book.event_log.last) == (1, 101, 125)
+    assert [told.seq for told in book.event_log.after(0)] == list(range(101, 126))
 
 
 def test_an_entry_without_events_leaves_no_page() -> None:
     book = Book()
     book.entry(0)
 
-    assert (book.pages(), book.journal.first, book.journal.last) == (0, 1, 0)
-    assert list(book.journal.after(0)) == []
+    assert (book.pages(), book.event_log.first, book.event_log.last) == (0, 1, 0)
+    assert list(book.event_log.after(0)) == []
 
 
 def test_a_machine_tells_the_life_of_a_job_and_replicas_tell_the_same() -> None:
@@ -118,22 +118,22 @@ def test_a_machine_tells_the_life_of_a_job_and_replicas_tell_the_same() -> None:
     replica = Machine()
     replica.follow(machine.log)
 
-    told = list(machine.tables.journal.after(0))
+    told = list(machine.tables.event_log.after(0))
 
-    assert [(one.seq, one.at, one.event.happening) for one in told] == [
-        (1, NOW, Happening.ENQUEUED),
-        (2, NOW + SECOND, Happening.STARTED),
-        (3, NOW + 2 * SECOND, Happening.COMPLETED),
+    assert [(one.seq, one.at, one.event.kind) for one in told] == [
+        (1, NOW, EventKind.ENQUEUED),
+        (2, NOW + SECOND, EventKind.STARTED),
+        (3, NOW + 2 * SECOND, EventKind.COMPLETED),
     ]
     assert {(one.event.job_id, one.event.queue) for one in told} == {(job_id(1), "mail")}
-    assert list(replica.tables.journal.after(0)) == told
+    assert list(replica.tables.event_log.after(0)) == told
     machine.flush()
     machine.restart()
-    assert list(machine.tables.journal.after(0)) == told
+    assert list(machine.tables.event_log.after(0)) == told
 
 
 def test_what_is_refused_tells_nothing() -> None:
     machine = Machine()
     machine.one(ack(1))
 
-    assert machine.tables.journal.last == 0
+    assert machine.tables.event_log.last == 0

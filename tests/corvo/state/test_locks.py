@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corvo.model.errors import Refusal
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.job_extras import JobExtras, UniqueUntil
 from corvo.model.limits import UNIQUE_PERIOD_MS_DEFAULT
 from corvo.state import keys, locks
 from tests.support.builders import MS, NOW, SECOND, a_job, job_id
@@ -27,14 +27,14 @@ def pass_time(machine: Machine, ns: int) -> None:
     machine.tables.begin(applied.index + 1, 1, applied.now + ns)
 
 
-def a_holder(machine: Machine, job: int = 1, **bonds: Any) -> Job:
-    made = a_job(job, bonds=Bonds(**bonds))
+def a_holder(machine: Machine, job: int = 1, **extras: Any) -> Job:
+    made = a_job(job, extras=JobExtras(**extras))
     locks.lock(machine.tables, made)
     return made
 
 
-def holder(machine: Machine, queue: str = "mail", **bonds: Any) -> str | None:
-    return locks.holder(machine.tables, queue, Bonds(**bonds))
+def holder(machine: Machine, queue: str = "mail", **extras: Any) -> str | None:
+    return locks.holder(machine.tables, queue, JobExtras(**extras))
 
 
 def test_a_key_leads_to_its_job_in_its_queue_only() -> None:
@@ -169,8 +169,8 @@ def test_a_job_that_runs_again_takes_its_key_again_or_is_refused_while_another_h
 
 def test_jobs_without_keys_pass_by() -> None:
     machine = a_machine()
-    for bonds in (None, Bonds()):
-        job = a_job(bonds=bonds)
+    for extras in (None, JobExtras()):
+        job = a_job(extras=extras)
         locks.lock_again(machine.tables, job)
         locks.unlock(machine.tables, job)
         locks.forget(machine.tables, job)
@@ -201,14 +201,14 @@ def test_locks_are_what_a_dictionary_with_dates_says(steps: list[tuple[str, int]
             born += 1
             made.append(a_holder(machine, born, unique_key=key, unique_period_ms=1_000, unique_until=until))
             naive[key] = (job_id(born), now + SECOND)
-        elif verb in ("end", "start", "remove") and job is not None and job.bonds is not None:
+        elif verb in ("end", "start", "remove") and job is not None and job.extras is not None:
             if verb == "remove":
                 locks.forget(machine.tables, job)
             else:
                 locks.unlock(machine.tables, job, is_start=verb == "start")
             is_freed = until is UniqueUntil.START if verb == "start" else until is not UniqueUntil.PERIOD
-            if is_freed and naive.get(job.bonds.unique_key, ("", 0))[0] == job.id:
-                del naive[job.bonds.unique_key]
+            if is_freed and naive.get(job.extras.unique_key, ("", 0))[0] == job.id:
+                del naive[job.extras.unique_key]
         elif verb == "wait":
             now += number * 400 * MS
             pass_time(machine, number * 400 * MS)

@@ -7,35 +7,35 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.job_extras import FAILURE_STEP, Bonds, Chain, Step
+from corvo.model.job_extras import FAILURE_STEP, Chain, ChainStep, JobExtras
 from corvo.model.limits import DELIVERY_BYTES_MAX
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.job_creation import derived_id
 from corvo.state import keys
 from corvo.state.kv import MemoryKV, Overlay
-from corvo.state.outbox import Errands
+from corvo.state.outbox import Outbox
 from tests.support.builders import cancel, enqueue, job_id, new_job
 from tests.support.shards import Shards, queue_on
 
 
-def errands_of(kv: MemoryKV | None = None) -> tuple[Errands, Overlay, MemoryKV]:
+def errands_of(kv: MemoryKV | None = None) -> tuple[Outbox, Overlay, MemoryKV]:
     kv = kv or MemoryKV()
     overlay = Overlay(kv)
-    errands = Errands(overlay, 0, 3)
+    errands = Outbox(overlay, 0, 3)
     errands.recall(kv)
     return errands, overlay, kv
 
 
-def recalled(overlay: Overlay, kv: MemoryKV) -> Errands:
+def recalled(overlay: Overlay, kv: MemoryKV) -> Outbox:
     overlay.seal()
     kv.write(overlay.changes)
     overlay.changes = {}
     return errands_of(kv)[0]
 
 
-def words(*texts: str) -> list[Step]:
+def words(*texts: str) -> list[ChainStep]:
     """Any struct will do: the outbox holds bytes."""
-    return [Step(text) for text in texts]
+    return [ChainStep(text) for text in texts]
 
 
 def test_numbers_run_from_one_for_each_shard() -> None:
@@ -46,7 +46,7 @@ def test_numbers_run_from_one_for_each_shard() -> None:
     assert errands.given == {1: 2, 2: 1}
     assert sorted(errands.targets()) == [1, 2]
     assert errands.waiting(1, 10, 1_000)[0] == 1
-    assert [msgspec.msgpack.decode(raw, type=Step).queue for raw in errands.waiting(1, 10, 1_000)[1]] == ["a", "c"]
+    assert [msgspec.msgpack.decode(raw, type=ChainStep).queue for raw in errands.waiting(1, 10, 1_000)[1]] == ["a", "c"]
 
 
 def test_what_is_for_this_shard_needs_no_outbox() -> None:
@@ -139,7 +139,7 @@ def test_the_outbox_is_what_two_lists_say(script: list[tuple[str, Any]]) -> None
     for verb, what in script:
         if verb == "send":
             naive[what].append(f"errand {len(naive[what])}")
-            errands.send(what, Step(naive[what][-1]))
+            errands.send(what, ChainStep(naive[what][-1]))
         elif verb == "confirm":
             target, upto = what
             errands.confirm(target, upto)
@@ -150,7 +150,7 @@ def test_the_outbox_is_what_two_lists_say(script: list[tuple[str, Any]]) -> None
             errands, overlay, kv = errands_of(kv)
         for target, all_of_it in naive.items():
             first, raws = errands.waiting(target, 100, 10**6)
-            texts = [msgspec.msgpack.decode(raw, type=Step).queue for raw in raws]
+            texts = [msgspec.msgpack.decode(raw, type=ChainStep).queue for raw in raws]
             assert texts == all_of_it[gone[target] :]
             assert first == gone[target] + 1
             assert (target in errands.targets()) == bool(texts)
@@ -174,9 +174,11 @@ class Giving:
 
     def give(self, source: int, target: int) -> None:
         self._births += 1
-        first, after = job_id(self._births, source), Step(_queue(source, target))
-        chain = Chain(f"chain-{self._births}", 0, (Step("start"),), on_failure=after)
-        self.shards[source].apply(enqueue(new_job(first, bonds=Bonds(chain=chain))), cancel(first), at=self.shards.now)
+        first, after = job_id(self._births, source), ChainStep(_queue(source, target))
+        chain = Chain(f"chain-{self._births}", 0, (ChainStep("start"),), on_failure=after)
+        self.shards[source].apply(
+            enqueue(new_job(first, extras=JobExtras(chain=chain))), cancel(first), at=self.shards.now
+        )
         made = derived_id(target, chain.id, FAILURE_STEP)
         self.expected.setdefault((source, target), []).append(made)
 

@@ -4,12 +4,12 @@ import pytest
 
 from corvo.model.errors import Corrupt, Refusal
 from corvo.model.job import JobError, Worker, decode_job, decode_queue
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import State
 from corvo.state import keys, tables
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Applied, Tables, decode_applied
-from corvo.state.transitions import bear
+from corvo.state.transitions import insert
 from tests.support.builders import NOW, SECOND, a_job, ack, cancel, enqueue, fail, fetch, job_id, reclaim
 from tests.support.machine import Machine, nothing_changes
 
@@ -225,10 +225,10 @@ def test_a_cache_heavy_with_payload_is_shrunk_too(monkeypatch: pytest.MonkeyPatc
 def test_a_chain_counts_for_the_weight_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "JOBS_CACHED_BYTES", 1_000)
     machine = Machine()
-    chain = Chain("chn_1", 0, (Step("mail", b"1" * 50),), on_exit=Step("mail", b"1" * 48))
+    chain = Chain("chn_1", 0, (ChainStep("mail", b"1" * 50),), on_exit=ChainStep("mail", b"1" * 48))
 
     for number in range(1, 21):
-        machine.apply(enqueue(number, bonds=Bonds(chain=chain)))
+        machine.apply(enqueue(number, extras=JobExtras(chain=chain)))
 
     assert len(machine.tables._jobs) <= 11
     assert machine.tables._jobs_bytes == 100 * len(machine.tables._jobs)
@@ -275,7 +275,7 @@ def test_what_was_sealed_is_handed_over_once() -> None:
 def test_a_job_is_found_within_the_entry_that_bore_it() -> None:
     under_test = opened()
 
-    bear(under_test, a_job())
+    insert(under_test, a_job())
 
     assert under_test.find_job(job_id(1)) is not None
 

@@ -3,14 +3,14 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import TOLD_OF, Event, Happening
+from corvo.model.events import TOLD_OF, Event, EventKind
 from corvo.model.job import Controls, Job, Priority
-from corvo.model.job_extras import OUTCOME_NAMES, Bonds, Outcome
+from corvo.model.job_extras import OUTCOME_NAMES, JobExtras, Outcome
 from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.state import keys
 from corvo.state.locks import lock
-from corvo.state.transitions import EXPIRE_ALARM, bear, change, leave, remove, renew
+from corvo.state.transitions import EXPIRE_ALARM, change, insert, remove, renew, unindex
 from tests.support.builders import MS, NOW, SECOND, a_job
 from tests.support.machine import Machine, index_keys_of, nothing_changes, told
 
@@ -40,7 +40,7 @@ def a_machine_with(state: State, priority: Priority = Priority.NORMAL) -> tuple[
         lease_token=1,
     )
     machine.tables.begin(1, 1, NOW)
-    bear(machine.tables, job)
+    insert(machine.tables, job)
     for verb in verbs:
         if verb == Verb.CLAIM:
             _move_past(machine, job)
@@ -88,32 +88,32 @@ def test_thirty_one_pairs_are_permitted() -> None:
 def test_every_change_is_told_under_its_verb_and_a_refused_one_is_not(state: State, verb: Verb) -> None:
     machine, job = a_machine_with(state)
     machine.tables.begin(2, 1, NOW)
-    before = machine.tables.journal.last
+    before = machine.tables.event_log.last
 
     try:
         change(machine.tables, job, verb)
     except Refusal:
-        expected: list[Happening] = []
+        expected: list[EventKind] = []
     else:
         expected = [*TOLD_OF[verb]]
     machine.tables.seal()
 
-    told_of = list(machine.tables.journal.after(before))
+    told_of = list(machine.tables.event_log.after(before))
     assert [told.event for told in told_of] == [Event(happening, job.id, "mail") for happening in expected]
 
 
 @pytest.mark.parametrize("verb", [verb for verb, rule in RULES.items() if rule.destination in SETTLED])
 def test_every_end_is_kept_for_a_while_and_noted_where_others_may_care(verb: Verb) -> None:
-    for bonds in (None, Bonds()):
+    for extras in (None, JobExtras()):
         machine, job = a_machine_with(min(RULES[verb].sources))
-        job.bonds = bonds
+        job.extras = extras
         machine.tables.begin(2, 1, NOW)
 
         change(machine.tables, job, verb)
         machine.tables.seal()
 
         noted = [(ended.id, OUTCOME_NAMES[outcome]) for ended, outcome in machine.tables.ended]
-        assert noted == ([] if bonds is None else [(job.id, STATE_NAMES[job.state])])
+        assert noted == ([] if extras is None else [(job.id, STATE_NAMES[job.state])])
         assert told(machine.records()).purges == [(NOW + RETENTION_MS_DEFAULT * MS, job.id)]
 
 
@@ -133,7 +133,7 @@ def test_a_job_that_leaves_is_neither_counted_nor_filed(state: State) -> None:
     machine, job = a_machine_with(state)
     machine.tables.begin(2, 1, NOW)
 
-    leave(machine.tables, job)
+    unindex(machine.tables, job)
     machine.tables.seal()
 
     assert machine.queue().counts == [0] * len(State)
@@ -143,10 +143,10 @@ def test_a_job_that_leaves_is_neither_counted_nor_filed(state: State) -> None:
 @pytest.mark.parametrize("state", State)
 def test_a_job_that_is_removed_leaves_nothing_but_its_event(state: State) -> None:
     machine, job = a_machine_with(state)
-    job.bonds = Bonds(unique_key="k", idempotency_key="i", expire_at=NOW + SECOND)
+    job.extras = JobExtras(unique_key="k", idempotency_key="i", expire_at=NOW + SECOND)
     machine.tables.begin(2, 1, NOW)
     lock(machine.tables, job)
-    before = machine.tables.journal.last
+    before = machine.tables.event_log.last
 
     remove(machine.tables, job, b"{}")
     machine.tables.seal()
@@ -156,8 +156,8 @@ def test_a_job_that_is_removed_leaves_nothing_but_its_event(state: State) -> Non
     left = [key for key in machine.records() if key.startswith(families)]
     assert left == []
     assert machine.tables.alarms.over(NOW + SECOND, 100) == []
-    assert [told.event for told in machine.tables.journal.after(before)] == [
-        Event(Happening.DELETED, job.id, "mail", b"{}")
+    assert [told.event for told in machine.tables.event_log.after(before)] == [
+        Event(EventKind.DELETED, job.id, "mail", b"{}")
     ]
     assert [outcome for _, outcome in machine.tables.ended] == ([] if state in SETTLED else [Outcome.DELETED])
     machine.check()
@@ -166,13 +166,13 @@ def test_a_job_that_is_removed_leaves_nothing_but_its_event(state: State) -> Non
 def test_a_job_that_may_expire_has_an_alarm_as_long_as_it_lives_here() -> None:
     machine = Machine()
     machine.tables.begin(1, 1, NOW)
-    job = a_job(bonds=Bonds(expire_at=NOW + SECOND))
-    bear(machine.tables, job)
+    job = a_job(extras=JobExtras(expire_at=NOW + SECOND))
+    insert(machine.tables, job)
     machine.tables.seal()
     alarm = keys.due(keys.ALARMS, NOW + SECOND, EXPIRE_ALARM + job.id)
     assert alarm in machine.records()
 
-    leave(machine.tables, job)
+    unindex(machine.tables, job)
     machine.tables.seal()
 
     assert alarm not in machine.records()
@@ -192,7 +192,7 @@ def test_nobody_is_born_into_the_middle_of_life(state: State) -> None:
     machine.tables.begin(1, 1, NOW)
 
     with nothing_changes(machine), pytest.raises(AssertionError):
-        bear(machine.tables, a_job(state=state))
+        insert(machine.tables, a_job(state=state))
 
 
 def test_a_birth_is_counted_for_ever_and_in_its_state() -> None:

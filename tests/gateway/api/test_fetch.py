@@ -13,7 +13,7 @@ from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
 from gateway.api import fetch as fetch_module
-from gateway.api.fetch import Fetching
+from gateway.api.fetch import Fetcher
 from tests.gateway.asgi import Draining
 from tests.gateway.fake_peer import run, until
 from tests.gateway.fake_shards import FakeShards
@@ -30,7 +30,7 @@ class Scene:
         self.shards = FakeShards(3)
         self.draining = Draining()
         self.gone = asyncio.Event()
-        self._fetching = Fetching(self.shards, self.draining)  # type: ignore[arg-type]
+        self._fetching = Fetcher(self.shards, self.draining)  # type: ignore[arg-type]
         self.draining.fetchings.append(self._fetching)
 
     def fetch(self, *queues: str, wait_ms: int = 0, **fields: Any) -> Coroutine[Any, Any, list[Claimed]]:

@@ -28,13 +28,13 @@ def test_a_rebuild_is_asked_for_and_not_waited_for(house: WholeHouse, written: W
 
 def test_whoever_waits_is_told_when_it_is_over(house: WholeHouse, written: Written) -> None:
     replies = []
-    asking = threading.Thread(target=lambda: replies.append(post(house, "wait=true")))
-    asking.start()
+    context = threading.Thread(target=lambda: replies.append(post(house, "wait=true")))
+    context.start()
     eventually(lambda: rebuild_request.take(written.path.parent))
     assert not replies
 
     written.swap()
-    asking.join(5)
+    context.join(5)
 
     assert (replies[0].status, replies[0].json["status"], replies[0].json["rebuilt"]) == (200, "ok", True)
     assert replies[0].json["generation"] == written.writer.generation

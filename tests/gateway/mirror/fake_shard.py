@@ -16,7 +16,7 @@ import zmq
 from corvo.engine import apply_entry
 from corvo.model.job import Worker
 from corvo.ops.operation import Operation
-from corvo.queries.feed import Batch, Piece, Pull, Scan
+from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables
@@ -165,16 +165,16 @@ class FakeShard:
                 self.pulls.append(ask)
                 self._parked.append(Parked(peer, call_id, ask, time.monotonic() + ask.wait_ms / 1000))
 
-    def _piece(self, scan: Scan) -> Piece:
+    def _piece(self, scan: Scan) -> ScanPiece:
         as_of, disk = self._disk()
         records = []
         for record in sorted(disk.items()):
             if record[0] < scan.start:
                 continue
             if len(records) == scan.records_max:
-                return Piece(as_of, records, keys.after(records[-1][0]))
+                return ScanPiece(as_of, records, keys.after(records[-1][0]))
             records.append(record)
-        return Piece(as_of, records, b"")
+        return ScanPiece(as_of, records, b"")
 
     def _disk(self) -> tuple[int, dict[bytes, bytes]]:
         """What a scan sees: like a real shard's disk it may be behind what was applied."""
@@ -190,9 +190,9 @@ class FakeShard:
                 self._parked.remove(parked)
                 self._send(router, parked.peer, reply_to(parked.call_id, batch))
 
-    def _batch(self, pull: Pull) -> Batch:
+    def _batch(self, pull: Pull) -> FeedBatch:
         if pull.after < self._floor or pull.after > self.applied_index:
-            return Batch(self.applied_index, [], is_gap=True)
+            return FeedBatch(self.applied_index, [], is_gap=True)
         changed: dict[bytes, bytes | None] = {}
         upto = pull.after
         for index in range(pull.after + 1, self.applied_index + 1):
@@ -200,7 +200,7 @@ class FakeShard:
             upto = index
             if len(changed) >= pull.records_max:
                 break
-        return Batch(upto, list(changed.items()), presence=self.presence)
+        return FeedBatch(upto, list(changed.items()), presence=self.presence)
 
     def _send(self, router: "zmq.Socket[bytes]", peer: bytes, reply: Reply) -> None:
         if self.answers_to_lose:

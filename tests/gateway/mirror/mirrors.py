@@ -9,12 +9,12 @@ from typing import Any
 
 from corvo.model.job import Priority, encode
 from corvo.state import keys
-from corvo.state.schedules import CatchUp, Schedule, Terms
+from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from gateway.mirror import columns, rows
-from gateway.mirror.course import Pace
-from gateway.mirror.follow import Follower
+from gateway.mirror.course import FollowPace
+from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 from gateway.readdb.minutes import MINUTE_COLUMNS
 from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 from tests.support.read_dbs import BOOT, Place
@@ -40,11 +40,11 @@ class Mirror:
         self, directory: Path, place: Place, shards: Sequence[FakeShard], origin: str = BOOT, **pace: int
     ) -> None:
         self.home = place.home(len(shards), origin)
-        self._follower = Follower(
+        self._follower = MirrorFollower(
             directory,
             [shard.address for shard in shards],
             self.home,
-            Pace(**({"wait_ms": 300, "answer_ms": 200} | pace)),
+            FollowPace(**({"wait_ms": 300, "answer_ms": 200} | pace)),
         )
         self._is_stopping = False
         self._reader, self._writer = socket.socketpair()
@@ -143,10 +143,10 @@ def work(shard: FakeShard, first: int, count: int = 20) -> None:
     shard.apply(promote(), at=shard.now + 60 * SECOND)
 
 
-def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> Turn:
+def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> ShardWrite:
     """These jobs, and the cursor after them."""
     records = [(keys.job(job_id(number)), encode(a_job(number))) for number in numbers]
-    return Turn(shard=shard, rows=to_rows(shard, records), cursor=Cursor(shard, upto, NOW, NOW, True, 0))
+    return ShardWrite(shard=shard, rows=to_rows(shard, records), cursor=Cursor(shard, upto, NOW, NOW, True, 0))
 
 
 def publish(place: Place, origin: str = BOOT) -> Any:
@@ -159,7 +159,9 @@ def publish(place: Place, origin: str = BOOT) -> Any:
 
 
 def a_schedule(**fields: Any) -> Schedule:
-    terms = Terms("mail", "* * * * *", "Europe/Rome", b"{}", Priority.HIGH, 3, b'{"t":"x"}', "k", 0, CatchUp.LAST, 10)
+    terms = JobTemplate(
+        "mail", "* * * * *", "Europe/Rome", b"{}", Priority.HIGH, 3, b'{"t":"x"}', "k", 0, CatchUp.LAST, 10
+    )
     defaults: dict[str, Any] = {
         "id": "sch",
         "name": "nightly",

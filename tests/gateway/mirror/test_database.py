@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from corvo.model.job import JobError, encode
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.state import keys
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
-from gateway.mirror.turns import Turn
+from gateway.mirror.turns import ShardWrite
 from tests.support.builders import NOW, a_job, job_id
 from tests.support.read_dbs import FilePlace
 
@@ -31,7 +31,7 @@ def test_rows_and_cursor_are_committed_together_or_not_at_all(place):
 def test_a_shard_deletes_only_rows_of_its_own(place):
     database = publish(place)
 
-    database.write([Turn(shard=1, rows=to_rows(1, [(keys.job(job_id(1)), None)]), stretch=to_stretch(b"", b""))])
+    database.write([ShardWrite(shard=1, rows=to_rows(1, [(keys.job(job_id(1)), None)]), stretch=to_stretch(b"", b""))])
 
     assert place.read("SELECT count(*) FROM jobs") == [(2,)]
     database.close()
@@ -43,17 +43,17 @@ JOB, ERROR = keys.job(job_id(7)), keys.job_error(job_id(7), 1)
 FAILURE = encode(JobError(job_id(7), 1, 1, "boom", "", NOW))
 
 
-def at(shard, queue, bonds=None):
-    job = encode(a_job(7, queue=queue, bonds=bonds))
-    return Turn(shard=shard, rows=to_rows(shard, [(JOB, job), (ERROR, FAILURE)]))
+def at(shard, queue, extras=None):
+    job = encode(a_job(7, queue=queue, extras=extras))
+    return ShardWrite(shard=shard, rows=to_rows(shard, [(JOB, job), (ERROR, FAILURE)]))
 
 
 def left(shard):
-    return Turn(shard=shard, rows=to_rows(shard, [(JOB, None), (ERROR, None)]))
+    return ShardWrite(shard=shard, rows=to_rows(shard, [(JOB, None), (ERROR, None)]))
 
 
 def not_in_the_scan(shard):
-    return Turn(shard=shard, rows=to_rows(shard, []), stretch=to_stretch(b"", b""))
+    return ShardWrite(shard=shard, rows=to_rows(shard, []), stretch=to_stretch(b"", b""))
 
 
 def interleavings(first, second):
@@ -65,7 +65,11 @@ def interleavings(first, second):
 
 MOVES = {
     "there": ([at(0, "old"), left(0)], [at(1, "new")], [(1, "new")]),
-    "there, with bonds": ([at(0, "old", Bonds(unique_key="k")), left(0)], [at(1, "new", Bonds())], [(1, "new")]),
+    "there, with bonds": (
+        [at(0, "old", JobExtras(unique_key="k")), left(0)],
+        [at(1, "new", JobExtras())],
+        [(1, "new")],
+    ),
     "there, and the scan of the old shard": ([at(0, "old"), not_in_the_scan(0)], [at(1, "new")], [(1, "new")]),
     "there, and the scan of the new shard": ([at(0, "old"), left(0)], [not_in_the_scan(1), at(1, "new")], [(1, "new")]),
     "there and back": ([at(0, "old"), left(0), at(0, "back")], [at(1, "new"), left(1)], [(0, "back")]),
@@ -91,7 +95,7 @@ def test_a_job_that_moves_stands_where_it_is_whatever_order_the_news_comes_in(pl
 
 def test_a_job_without_bonds_leaves_nothing_of_those_that_stood_there_before(place):
     database = publish(place)
-    database.write([at(0, "mail", Bonds(unique_key="k", batch_id="b"))])
+    database.write([at(0, "mail", JobExtras(unique_key="k", batch_id="b"))])
 
     database.write([at(0, "mail")])
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from corvo.model.job import Worker, encode
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.timestamps import parse_rfc3339
 from corvo.rules.batches import Batch
 from corvo.state import keys
@@ -21,7 +21,7 @@ def furnish(shard):
     batch, schedule = Batch(f"batch-{number}", NOW, total=3), a_schedule(id=f"sch-{number}", name=f"n{number}")
     shard.put(
         {
-            keys.job(job_id(90 + number)): encode(a_job(90 + number, bonds=Bonds(batch_id=batch.id))),
+            keys.job(job_id(90 + number)): encode(a_job(90 + number, extras=JobExtras(batch_id=batch.id))),
             keys.batch(batch.id): encode(batch),
             keys.schedule(schedule.id): encode(schedule),
         }

@@ -10,7 +10,7 @@ from corvo.model.lifecycle import State
 from gateway.mirror import indexing
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
-from gateway.mirror.turns import Turn
+from gateway.mirror.turns import ShardWrite
 from gateway.readdb import text_index
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, a_job, job_id
@@ -146,7 +146,7 @@ def test_the_same_in_one_turn_and_after_a_stretch_was_cleared(written):
     written.put(a_job(1), a_job(2, payload=b'{"a":"old"}'))
     finish(written)
     everything = to_rows(0, [])
-    written.writer.write([Turn(shard=0, rows=everything, stretch=to_stretch(b"", b""))])
+    written.writer.write([ShardWrite(shard=0, rows=everything, stretch=to_stretch(b"", b""))])
     written.put(a_job(2, payload=b'{"a":"new"}'))
     finish(written)
 

@@ -4,7 +4,7 @@ import pytest
 import zmq
 
 from corvo.model.errors import Refusal, Refused
-from corvo.queries.feed import Batch, Pull
+from corvo.queries.feed import FeedBatch, Pull
 from corvo.wire import decode_ask, decode_calls, encode_replies, reply_to
 from gateway.mirror.link import ShardLink
 
@@ -44,13 +44,13 @@ def test_an_answer_is_matched_by_its_id_and_taken_once(ends):
     assert decode_ask(call.ask) == Pull(7, 0, 10)
 
     router.send_multipart(
-        [peer, encode_replies([reply_to(call.id + 5, Batch(1, [])), reply_to(call.id, Batch(9, []))])]
+        [peer, encode_replies([reply_to(call.id + 5, FeedBatch(1, [])), reply_to(call.id, FeedBatch(9, []))])]
     )
     answer = eventually(link.receive)
 
-    assert answer == Batch(9, [])
+    assert answer == FeedBatch(9, [])
     assert not link.is_asking
-    router.send_multipart([peer, encode_replies([reply_to(call.id, Batch(10, []))])])
+    router.send_multipart([peer, encode_replies([reply_to(call.id, FeedBatch(10, []))])])
     asked(link)
     heard(router)
     assert link.receive() is None
@@ -67,8 +67,10 @@ def test_a_question_asked_again_has_a_new_id_and_forgets_the_old_one(ends):
 
     assert (forgotten.id, forgotten.ask) == (first.id, b"")
     assert second.id != first.id
-    router.send_multipart([peer, encode_replies([reply_to(first.id, Batch(1, [])), reply_to(second.id, Batch(2, []))])])
-    assert eventually(link.receive) == Batch(2, [])
+    router.send_multipart(
+        [peer, encode_replies([reply_to(first.id, FeedBatch(1, [])), reply_to(second.id, FeedBatch(2, []))])]
+    )
+    assert eventually(link.receive) == FeedBatch(2, [])
 
 
 def test_a_refusal_is_an_answer(ends):

@@ -13,10 +13,10 @@ from corvo.model.job import JobError, encode
 from corvo.runtime.read_db import PostgresAddress, parse_read_db
 from corvo.state import keys
 from gateway.mirror import databases, postgres
-from gateway.mirror.home import Untrusted
+from gateway.mirror.home import UntrustedDatabase
 from gateway.mirror.postgres import PostgresHome
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Turn
+from gateway.mirror.turns import ShardWrite
 from gateway.readdb import postgres_connection
 from gateway.readdb.schema import jobs
 from gateway.search import postgres as answers_postgres
@@ -49,7 +49,7 @@ def fragile():
 
 
 def why_not(place, **differently):
-    with pytest.raises(Untrusted) as refusal:
+    with pytest.raises(UntrustedDatabase) as refusal:
         place.home(**differently).open_trusted()
     return str(refusal.value)
 
@@ -133,7 +133,7 @@ def test_a_text_with_a_nul_is_written_without_it(place):
     failure = encode(JobError(job_id(1), 1, 1, "bo\0om", "", NOW))
     database = publish(place)
 
-    database.write([Turn(shard=0, rows=to_rows(0, [(keys.job_error(job_id(1), 1), failure)]))])
+    database.write([ShardWrite(shard=0, rows=to_rows(0, [(keys.job_error(job_id(1), 1), failure)]))])
 
     assert place.read("SELECT error FROM job_errors") == [("bo\ufffdom",)]
     database.close()
@@ -152,7 +152,7 @@ def test_a_row_is_replaced_whole(place):
 def test_text_is_ordered_by_its_bytes(place):
     database = publish(place)
     database.write(
-        [Turn(shard=0, rows=to_rows(0, [(keys.job(one), encode(a_job(one))) for one in ("a", "B", "_", "é")]))]
+        [ShardWrite(shard=0, rows=to_rows(0, [(keys.job(one), encode(a_job(one))) for one in ("a", "B", "_", "é")]))]
     )
 
     found = [one for (one,) in place.read("SELECT id FROM jobs WHERE length(id) = 1 ORDER BY id")]

@@ -2,7 +2,7 @@ import json
 
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, JobError, Minute, Priority, Worker, encode, new_queue
-from corvo.model.job_extras import Bonds, Chain, Outcome, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
 from corvo.model.lifecycle import State
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.rules.batches import Batch
@@ -68,10 +68,10 @@ def test_a_lease_that_is_over_is_not_shown():
 
 
 def test_a_job_with_bonds_shows_them_in_columns_of_their_own():
-    chain = Chain("c1", 1, (Step("a"), Step("b", b'{"x": 1.50}')), on_failure=Step("f", b"[1]"))
-    bonds = Bonds(unique_key="k", batch_id="b1", chain=chain, expire_at=NOW + 1, hold_reason="look at it")
+    chain = Chain("c1", 1, (ChainStep("a"), ChainStep("b", b'{"x": 1.50}')), on_failure=ChainStep("f", b"[1]"))
+    extras = JobExtras(unique_key="k", batch_id="b1", chain=chain, expire_at=NOW + 1, hold_reason="look at it")
 
-    made = to_rows(0, [(keys.job(job_id(1)), encode(a_job(1, bonds=bonds)))])
+    made = to_rows(0, [(keys.job(job_id(1)), encode(a_job(1, extras=extras)))])
 
     assert made.jobs.put == []
     (whole,) = made.bonded_jobs.put
@@ -87,11 +87,11 @@ def test_a_job_with_bonds_shows_them_in_columns_of_their_own():
 
 
 def test_bonds_that_say_nothing_are_null():
-    assert columns.bond_values(Bonds()) == (None,) * len(columns.BOND_COLUMNS)
+    assert columns.bond_values(JobExtras()) == (None,) * len(columns.BOND_COLUMNS)
 
 
 def test_a_job_that_waits_for_others_has_no_date():
-    waiting = a_job(state=State.SCHEDULED, due_at=LATEST_NS, bonds=Bonds(waits_for=(job_id(2),)))
+    waiting = a_job(state=State.SCHEDULED, due_at=LATEST_NS, extras=JobExtras(waits_for=(job_id(2),)))
     dated = a_job(state=State.SCHEDULED, due_at=NOW)
 
     assert named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, waiting))["scheduled_at"] is None
@@ -112,7 +112,7 @@ def test_what_was_decided_about_a_queue_stands_in_its_row():
 
 
 def test_a_batch_becomes_a_row_with_every_outcome():
-    batch = Batch("b1", NOW, on_success=Step("done", b'{"a":1}'), description="night", is_sealed=True, total=12)
+    batch = Batch("b1", NOW, on_success=ChainStep("done", b'{"a":1}'), description="night", is_sealed=True, total=12)
     batch.ended = [5 - outcome for outcome in Outcome]
 
     row = named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))

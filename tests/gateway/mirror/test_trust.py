@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mirror import trust
-from gateway.mirror.home import Untrusted
+from gateway.mirror.home import UntrustedDatabase
 from tests.support.builders import NOW, job_id
 from tests.support.read_dbs import BOOT, FilePlace
 
@@ -31,7 +31,7 @@ def reopen(place, boot_id=BOOT, shards=SHARDS):
 
 
 def why_not(place, boot_id=BOOT, shards=SHARDS):
-    with pytest.raises(Untrusted) as refusal:
+    with pytest.raises(UntrustedDatabase) as refusal:
         reopen(place, boot_id, shards)
     return str(refusal.value)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from corvo.model.job import JobError, Priority, Worker
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.timestamps import to_rfc3339
 from tests.gateway.search.conftest import Written
@@ -70,8 +70,8 @@ def test_a_higher_number_is_more_urgent(written, priority, number):
 
 def test_moments_are_those_of_the_job(written):
     at = [NOW + number * SECOND for number in range(4)]
-    bonds = Bonds(claimed_at=at[1])
-    written.put(a_job(1, state=State.COMPLETED, created_at=at[0], bonds=bonds, started_at=at[2], completed_at=at[3]))
+    extras = JobExtras(claimed_at=at[1])
+    written.put(a_job(1, state=State.COMPLETED, created_at=at[0], extras=extras, started_at=at[2], completed_at=at[3]))
 
     found = task(written, "created_at", "claimed_at", "started_at", "completed_at", "updated_at", "next_retry_at")
 
@@ -114,10 +114,11 @@ def test_a_scheduled_task_has_not_failed_yet(written):
 
 
 @pytest.mark.parametrize(
-    ("bonds", "key"), [(Bonds(idempotency_key="i", unique_key="u"), "i"), (Bonds(unique_key="u"), "u"), (None, None)]
+    ("extras", "key"),
+    [(JobExtras(idempotency_key="i", unique_key="u"), "i"), (JobExtras(unique_key="u"), "u"), (None, None)],
 )
-def test_the_key_is_the_one_that_was_given(written, bonds, key):
-    written.put(a_job(1, bonds=bonds))
+def test_the_key_is_the_one_that_was_given(written, extras, key):
+    written.put(a_job(1, extras=extras))
 
     assert task(written, "idempotency_key") == (key,)
 

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from corvo.model.job import Job, JobError, Minute, Queue, Worker, encode
 from corvo.rules.batches import Batch
 from corvo.state import keys
-from gateway.mirror.home import Untrusted
+from gateway.mirror.home import UntrustedDatabase
 from gateway.mirror.rows import presence_rows, to_rows
-from gateway.mirror.turns import Cursor, Turn
+from gateway.mirror.turns import Cursor, ShardWrite
 from gateway.search.database import Prepared, ReadDb
 from gateway.search.sqlite import DIALECT
 from tests.support.read_dbs import FilePlace, Place
@@ -32,7 +32,7 @@ class Written:
         self.home = place.home(shards)
         try:
             self.writer = self.home.open_trusted()
-        except Untrusted:
+        except UntrustedDatabase:
             self.writer = self._publish()
 
     def _publish(self) -> Any:
@@ -52,23 +52,25 @@ class Written:
     def put(self, *records: Record, shard: int = 0, presence: Iterable[Worker] = ()) -> None:
         rows = to_rows(shard, [(key_of(record), encode(record)) for record in records])
         waiting = presence_rows(shard, list(presence))
-        self.writer.write([Turn(shard=shard, rows=rows, presence=waiting or None)])
+        self.writer.write([ShardWrite(shard=shard, rows=rows, presence=waiting or None)])
 
     def delete(self, *job_ids: str, shard: int = 0) -> None:
-        self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.job(job_id), None) for job_id in job_ids]))])
+        self.writer.write(
+            [ShardWrite(shard=shard, rows=to_rows(shard, [(keys.job(job_id), None) for job_id in job_ids]))]
+        )
 
     def forget(self, job_id: str, claims: Iterable[int], shard: int = 0) -> None:
         """The job and its errors, as a shard deletes them."""
         names = [keys.job(job_id), *[keys.job_error(job_id, claim) for claim in claims]]
-        self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(name, None) for name in names]))])
+        self.writer.write([ShardWrite(shard=shard, rows=to_rows(shard, [(name, None) for name in names]))])
 
     def delete_batches(self, *ids: str, shard: int = 0) -> None:
-        self.writer.write([Turn(shard=shard, rows=to_rows(shard, [(keys.batch(one), None) for one in ids]))])
+        self.writer.write([ShardWrite(shard=shard, rows=to_rows(shard, [(keys.batch(one), None) for one in ids]))])
 
     def put_cursor(self, shard: int = 0, index: int = 1, age_ms: float = 0, is_following: bool = True) -> None:
         at = time.time_ns() - int(age_ms * 1_000_000)
         cursor = Cursor(shard, index, at, at, is_following, 10)
-        self.writer.write([Turn(shard=shard, rows=to_rows(shard, []), cursor=cursor)])
+        self.writer.write([ShardWrite(shard=shard, rows=to_rows(shard, []), cursor=cursor)])
 
 
 def key_of(record: Record) -> bytes:

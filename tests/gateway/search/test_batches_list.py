@@ -1,7 +1,7 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.job_extras import Step
+from corvo.model.job_extras import ChainStep
 from corvo.queries.batches import batch_view
 from corvo.queries.batches_list import BatchesQuery
 from corvo.rules.batches import Batch
@@ -10,10 +10,10 @@ from tests.support.builders import NOW
 
 OPEN = Batch("s00_batch_1", NOW + 1, description="first", total=3)
 SEALED = Batch(
-    "s00_batch_2", NOW + 2, on_failure=Step("f", b'{"a": 1.50}'), is_sealed=True, total=9, ended=[4, 3, 2, 0]
+    "s00_batch_2", NOW + 2, on_failure=ChainStep("f", b'{"a": 1.50}'), is_sealed=True, total=9, ended=[4, 3, 2, 0]
 )
 COMPLETED = Batch(
-    *("s00_batch_3", NOW + 3, Step("done"), Step("good", b"[1]"), Step("bad")),
+    *("s00_batch_3", NOW + 3, ChainStep("done"), ChainStep("good", b"[1]"), ChainStep("bad")),
     is_sealed=True,
     total=2,
     ended=[2, 0, 0, 0],

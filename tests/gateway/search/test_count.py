@@ -3,7 +3,7 @@
 from corvo.model.lifecycle import State
 from corvo.queries.search import SearchBody
 from gateway.search import search
-from gateway.search.database import OutOfTime, Reading
+from gateway.search.database import OutOfTime, ReadSession
 from tests.support.builders import a_job
 
 
@@ -23,14 +23,14 @@ def test_a_count_that_goes_too_far_says_that_there_are_more(written, ask, monkey
 
 
 def test_a_count_out_of_time_falls_back_to_the_total_of_a_page(written, ask, monkeypatch):
-    budget = Reading.budget
+    budget = ReadSession.budget
 
     def impatient(reading, budget_ms):
         if budget_ms == search.COUNT_ALL_BUDGET_MS:
             raise OutOfTime
         return budget(reading, budget_ms)
 
-    monkeypatch.setattr(Reading, "budget", impatient)
+    monkeypatch.setattr(ReadSession, "budget", impatient)
     written.put(*(a_job(number) for number in range(10)))
 
     assert ask(search.count, SearchBody()) == (10, True)

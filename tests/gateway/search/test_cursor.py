@@ -1,9 +1,9 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from gateway.search.cursor import Place, to_cursor, to_place
+from gateway.search.cursor import PageCursor, to_cursor, to_place
 
-PLACE = Place("desc", "2026-01-01T00:00:00.000000000Z", "s00_job_1")
+PLACE = PageCursor("desc", "2026-01-01T00:00:00.000000000Z", "s00_job_1")
 
 
 def test_a_place_comes_back_from_its_cursor():
@@ -18,7 +18,7 @@ def test_a_place_of_the_other_order_is_refused():
     assert (refusal.value.code, refusal.value.field) == ("VALIDATION_ERROR", "cursor")
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "AAAA", "é", to_cursor(Place("desc", "yesterday", "a"))])
+@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "AAAA", "é", to_cursor(PageCursor("desc", "yesterday", "a"))])
 def test_what_is_no_cursor_is_refused(cursor):
     with pytest.raises(Refusal) as refusal:
         to_place(cursor, "desc")

@@ -150,11 +150,11 @@ def test_one_question_never_mixes_two_databases(written, read_db):
         return before, reading.rows(COUNT)
 
     with ThreadPoolExecutor(1) as another:
-        asking = another.submit(asyncio.run, read_db.ask(question))
+        context = another.submit(asyncio.run, read_db.ask(question))
         assert is_inside.wait(5)
         swap_and_put(written, 1, 2, 3)
         may_go_on.set()
-        before, after = asking.result(5)
+        before, after = context.result(5)
 
     assert before == after
     assert count(read_db) == 3

@@ -6,8 +6,8 @@ from corvo.model.job import JobError
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.state import keys
-from gateway.mirror.database import Turn
 from gateway.mirror.rows import to_rows
+from gateway.mirror.turns import ShardWrite
 from gateway.search import error_groups
 from gateway.search.database import Prepared
 from tests.support.builders import NOW, job_id
@@ -65,7 +65,7 @@ def test_what_was_ended_by_somebody_is_no_failure(written, ask):
 
 def test_what_is_deleted_is_no_longer_counted(written, ask):
     written.put(failure(1, "boom"), failure(2, "boom"))
-    written.writer.write([Turn(shard=0, rows=to_rows(0, [(keys.job_error(job_id(1), 1), None)]))])
+    written.writer.write([ShardWrite(shard=0, rows=to_rows(0, [(keys.job_error(job_id(1), 1), None)]))])
 
     [group] = ask(error_groups.answer, ErrorGroupsQuery()).groups
 

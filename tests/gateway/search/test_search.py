@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corvo.model.errors import Refusal
 from corvo.model.job import JobError, Priority
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.queries.search import SearchBody
 from gateway.search import search
@@ -125,10 +125,10 @@ def test_filters(written, find, body, found):
 )
 def test_filters_by_what_binds_jobs_together(written, find, body, found):
     written.put(
-        a_job(1, parent_id="p", bonds=Bonds(unique_key="k")),
-        a_job(2, queue="sms", bonds=Bonds(unique_key="k", batch_id="b1")),
-        a_job(3, state=State.DEAD, bonds=Bonds(batch_id="b1")),
-        a_job(4, bonds=Bonds(chain=Chain("c1", 2, (Step("mail"),)), hold_reason="why not")),
+        a_job(1, parent_id="p", extras=JobExtras(unique_key="k")),
+        a_job(2, queue="sms", extras=JobExtras(unique_key="k", batch_id="b1")),
+        a_job(3, state=State.DEAD, extras=JobExtras(batch_id="b1")),
+        a_job(4, extras=JobExtras(chain=Chain("c1", 2, (ChainStep("mail"),)), hold_reason="why not")),
         a_job(5),
     )
 
@@ -139,8 +139,8 @@ def test_filters_by_what_binds_jobs_together(written, find, body, found):
 
 
 def test_a_summary_names_what_binds_the_job(written, find):
-    chain = Chain("c1", 2, (Step("mail"),))
-    written.put(a_job(1, bonds=Bonds(unique_key="k", batch_id="b", chain=chain, hold_reason="because")), a_job(2))
+    chain = Chain("c1", 2, (ChainStep("mail"),))
+    written.put(a_job(1, extras=JobExtras(unique_key="k", batch_id="b", chain=chain, hold_reason="because")), a_job(2))
 
     plain, bound = find().jobs
 

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from corvo.model.job import PRIORITY_NAMES, Job, JobError, Priority
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.queries.search import SearchBody, SortName
 from gateway.mirror import indexing
 from gateway.search import candidates, index_scan, search, session
-from gateway.search.database import Reading, new_reading
+from gateway.search.database import ReadSession, new_reading
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, SECOND, a_job, job_id
 from tests.support.read_dbs import ServerPlace
@@ -106,7 +106,7 @@ class World:
 
     def _fits(self, job: Job, body: SearchBody) -> bool:
         errors = [error.error for error in self.errors.get(job.id, [])]
-        bonds = job.bonds or Bonds()
+        extras = job.extras or JobExtras()
         payload, tags = job.payload.decode(), msgspec.json.decode(job.tags or b"{}")
         due = job.due_at if job.due_at < LATEST_NS else 0
         checks = (
@@ -116,8 +116,8 @@ class World:
             body.worker_id in (None, job.worker_id),
             job.id.startswith(body.job_id_prefix or ""),
             body.parent_id in (None, job.parent_id),
-            body.unique_key in (None, bonds.unique_key),
-            body.batch_id in (None, bonds.batch_id),
+            body.unique_key in (None, extras.unique_key),
+            body.batch_id in (None, extras.batch_id),
             all(key in tags and _is_same(tags[key], value) for key, value in body.tags.items()),
             body.payload_contains is None or body.payload_contains in payload,
             body.payload_jq is None or dict(JQ)[body.payload_jq](msgspec.json.decode(payload)),
@@ -129,7 +129,7 @@ class World:
             _is_within(due, body.scheduled_after, body.scheduled_before),
             _is_within(job.started_at, body.started_after, body.started_before),
             _is_within(job.completed_at, body.completed_after, body.completed_before),
-            _is_within(bonds.expire_at, body.expire_after, body.expire_before),
+            _is_within(extras.expire_at, body.expire_after, body.expire_before),
         )
         return all(checks)
 
@@ -176,9 +176,11 @@ def _random_job(dice: random.Random, number: int) -> Job:
     payload = encode(dice.choice(PAYLOADS))
     if dice.random() < 0.2:
         payload = payload.replace(b"w", b"\\u0077").replace("ż".encode(), b"\\u017c")
-    bonds = None
+    extras = None
     if dice.random() < 0.4:
-        bonds = Bonds(unique_key=dice.choice(["", "k1", "k2"]), batch_id=dice.choice(["", "b1"]), expire_at=moment())
+        extras = JobExtras(
+            unique_key=dice.choice(["", "k1", "k2"]), batch_id=dice.choice(["", "b1"]), expire_at=moment()
+        )
     return a_job(
         number,
         queue=dice.choice(["mail", "sms", "push"]),
@@ -195,7 +197,7 @@ def _random_job(dice: random.Random, number: int) -> Job:
         tags=encode(tags) if (tags := dice.choice(TAGS)) else b"",
         result=dice.choice([b"", b'{"ok":true}']),
         parent_id=dice.choice(["", "p"]),
-        bonds=bonds,
+        extras=extras,
     )
 
 
@@ -244,7 +246,7 @@ class OneReading:
         self.reading = new_reading(written.path, 60_000)
         self.is_postgresql = self.reading.is_postgresql
 
-    async def ask(self, question: Callable[[Reading], Any]) -> Any:
+    async def ask(self, question: Callable[[ReadSession], Any]) -> Any:
         return self.reading.ask(question)
 
 

@@ -483,11 +483,11 @@ async def answer_one(peer: Peer, result: Any) -> Call:
 def test_results_come_in_the_order_of_the_calls_whoever_answers_first() -> None:
     async def test() -> None:
         async with a_line(count=3) as line:
-            asking = asyncio.ensure_future(line.shards.ask_all([(2, enqueue(1)), (0, enqueue(2)), (1, enqueue(3))]))
+            context = asyncio.ensure_future(line.shards.ask_all([(2, enqueue(1)), (0, enqueue(2)), (1, enqueue(3))]))
             for shard in (0, 1, 2):
                 await answer_one(line.peers[shard], [State(shard)])
 
-            assert await asking == [[State(2)], [State(0)], [State(1)]]
+            assert await context == [[State(2)], [State(0)], [State(1)]]
 
     run(test())
 
@@ -495,14 +495,14 @@ def test_results_come_in_the_order_of_the_calls_whoever_answers_first() -> None:
 def test_one_refusal_is_raised_after_every_call_has_ended() -> None:
     async def test() -> None:
         async with a_line(count=2) as line:
-            asking = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
+            context = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
             await answer_one(line.peers[0], Refused("OVERLOADED", "later", 100))
             await asyncio.sleep(0.02)
-            was_waiting = not asking.done()
+            was_waiting = not context.done()
             await answer_one(line.peers[1], [State.PENDING])
 
             assert was_waiting
-            assert (await refusal_of(asking)).code == "OVERLOADED"
+            assert (await refusal_of(context)).code == "OVERLOADED"
 
     run(test())
 
@@ -513,13 +513,13 @@ def test_a_shard_that_is_full_refuses_only_after_the_others_have_ended(monkeypat
     async def test() -> None:
         async with a_line(count=2) as line:
             line.shards.ask(1, enqueue(9))
-            asking = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
+            context = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
             await asyncio.sleep(0.02)
-            was_waiting = not asking.done()
+            was_waiting = not context.done()
             await answer_one(line.peers[0], [State.PENDING])
 
             assert was_waiting
-            assert (await refusal_of(asking)).code == "OVERLOADED"
+            assert (await refusal_of(context)).code == "OVERLOADED"
 
     run(test())
 
@@ -530,10 +530,10 @@ def test_every_shard_is_asked_and_a_refusal_stands_in_place_of_its_answer(monkey
     async def test() -> None:
         async with a_line(count=3) as line:
             line.shards.ask(1, enqueue(9))
-            asking = asyncio.ensure_future(line.shards.ask_each(lambda shard: GetStatus(), 5.0))
+            context = asyncio.ensure_future(line.shards.ask_each(lambda shard: GetStatus(), 5.0))
             await answer_one(line.peers[0], a_status(0))
             await answer_one(line.peers[2], Refused("BAD_REQUEST", "no such thing"))
-            first, second, third = await asking
+            first, second, third = await context
 
             assert first == a_status(0)
             assert (second.code, third.code) == ("OVERLOADED", "BAD_REQUEST")

@@ -9,7 +9,7 @@ import pytest
 
 from corvo import wire
 from corvo.model.errors import Refused
-from corvo.model.job_extras import Bonds, Chain, Outcome, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
 from corvo.model.limits import ERRANDS_PER_DELIVERY
 from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
@@ -260,8 +260,8 @@ def test_a_target_that_remembers_more_than_was_ever_given_is_not_confirmed_for_e
 def giving_rig(path: Path) -> Rig:
     """Shard 0 of two, whose log holds an errand for the other."""
     rig = Rig(path, shard_count=2)
-    chain = Chain("chain", 0, (Step("mail"),), on_failure=Step(queue_on(1, 2)))
-    rig.ask(enqueue(new_job(1, bonds=Bonds(chain=chain))), cancel(1))
+    chain = Chain("chain", 0, (ChainStep("mail"),), on_failure=ChainStep(queue_on(1, 2)))
+    rig.ask(enqueue(new_job(1, extras=JobExtras(chain=chain))), cancel(1))
     return rig
 
 

@@ -13,7 +13,7 @@ from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.errands.member_ended import MemberEnded
 from shards.courier.deliveries import Courier
-from shards.courier.sockets import Roads
+from shards.courier.sockets import CourierSockets
 from tests.support.builders import NOW
 from tests.support.machine import Machine
 
@@ -29,19 +29,19 @@ class Town:
         self.doors: dict[int, zmq.Socket[bytes]] = {}
         self.machine = Machine(0, 3)
         self.courier = Courier(self.machine.tables.errands)
-        self.roads = Roads(self.context, self._addresses)
+        self.courier_sockets = CourierSockets(self.context, self._addresses)
 
     def open_door(self, shard: int) -> zmq.Socket[bytes]:
         """And wait until the road is connected to it: what is sent before that is carried again later."""
-        road = self.roads.sockets()[shard - 1]
+        road = self.courier_sockets.sockets()[shard - 1]
         monitor = road.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-        door: zmq.Socket[bytes] = self.context.socket(zmq.ROUTER)
-        self.doors[shard] = door
-        door.bind(self._addresses[shard])
+        admission: zmq.Socket[bytes] = self.context.socket(zmq.ROUTER)
+        self.doors[shard] = admission
+        admission.bind(self._addresses[shard])
         assert monitor.poll(WAIT_MS), "the road was never connected"
         road.disable_monitor()
         monitor.close(0)
-        return door
+        return admission
 
     def give(self, target: int) -> None:
         tables = self.machine.tables
@@ -51,13 +51,13 @@ class Town:
 
     def listen(self) -> None:
         """Wait for an answer, then let the courier hear it."""
-        assert self.roads.poller.poll(WAIT_MS), "no answer came"
-        self.roads.come_back(self.courier)
+        assert self.courier_sockets.poller.poll(WAIT_MS), "no answer came"
+        self.courier_sockets.come_back(self.courier)
 
     def close(self) -> None:
-        self.roads.close()
-        for door in self.doors.values():
-            door.close(0)
+        self.courier_sockets.close()
+        for admission in self.doors.values():
+            admission.close(0)
         self.context.term()
 
 
@@ -68,9 +68,9 @@ def town(tmp_path: Path) -> Iterator[Town]:
     town.close()
 
 
-def heard_at(door: zmq.Socket[bytes]) -> tuple[bytes, wire.Call, Deliver]:
-    assert door.poll(WAIT_MS), "nothing arrived"
-    peer, message = door.recv_multipart()
+def heard_at(admission: zmq.Socket[bytes]) -> tuple[bytes, wire.Call, Deliver]:
+    assert admission.poll(WAIT_MS), "nothing arrived"
+    peer, message = admission.recv_multipart()
     [call] = wire.decode_calls(message)
     ask = wire.decode_ask(call.ask)
     assert isinstance(ask, Deliver)
@@ -78,12 +78,12 @@ def heard_at(door: zmq.Socket[bytes]) -> tuple[bytes, wire.Call, Deliver]:
 
 
 def test_an_errand_arrives_and_its_answer_is_heard(town: Town) -> None:
-    door = town.open_door(1)
+    admission = town.open_door(1)
     town.give(1)
 
-    town.roads.go(town.courier)
-    peer, call, ask = heard_at(door)
-    door.send_multipart([peer, wire.encode_replies([wire.reply_to(call.id, 1)])])
+    town.courier_sockets.go(town.courier)
+    peer, call, ask = heard_at(admission)
+    admission.send_multipart([peer, wire.encode_replies([wire.reply_to(call.id, 1)])])
     town.listen()
 
     assert (ask.source, ask.first) == (0, 1)
@@ -96,64 +96,64 @@ def test_every_shard_hears_only_what_is_for_it(town: Town) -> None:
         town.give(2)
     town.give(1)
 
-    town.roads.go(town.courier)
+    town.courier_sockets.go(town.courier)
 
-    assert {shard: len(heard_at(door)[2].errands) for shard, door in doors.items()} == {1: 1, 2: 2}
+    assert {shard: len(heard_at(admission)[2].errands) for shard, admission in doors.items()} == {1: 1, 2: 2}
 
 
 def test_a_shard_that_is_away_is_turned_back_from_and_gets_it_when_it_is_there(town: Town) -> None:
     town.give(1)
-    town.roads.go(town.courier)
+    town.courier_sockets.go(town.courier)
     pause_ends = town.courier.next_ns()
     assert pause_ends is not None
 
-    door = town.open_door(1)
+    admission = town.open_door(1)
     for target, call in town.courier.set_out(pause_ends):
-        town.roads.sockets()[target - 1].send(wire.encode_calls([call]))
+        town.courier_sockets.sockets()[target - 1].send(wire.encode_calls([call]))
 
-    assert heard_at(door)[2].first == 1
+    assert heard_at(admission)[2].first == 1
 
 
 @pytest.mark.parametrize("noise", [b"", b"\xc1", b"no answer at all"])
 def test_an_answer_that_nobody_understands_is_passed_over(town: Town, noise: bytes) -> None:
-    door = town.open_door(1)
+    admission = town.open_door(1)
     town.give(1)
-    town.roads.go(town.courier)
-    peer, call, _ = heard_at(door)
+    town.courier_sockets.go(town.courier)
+    peer, call, _ = heard_at(admission)
 
-    door.send_multipart([peer, noise])
+    admission.send_multipart([peer, noise])
     town.listen()
     assert town.courier.confirmations() == []
-    door.send_multipart([peer, wire.encode_replies([wire.reply_to(call.id, 1)])])
+    admission.send_multipart([peer, wire.encode_replies([wire.reply_to(call.id, 1)])])
     town.listen()
 
     assert town.courier.confirmations() == [Confirm(1, 1)]
 
 
 def test_only_a_road_on_which_an_answer_is_awaited_is_watched(town: Town) -> None:
-    door = town.open_door(1)
-    assert town.roads.poller.sockets == []
+    admission = town.open_door(1)
+    assert town.courier_sockets.poller.sockets == []
     town.give(1)
 
-    town.roads.go(town.courier)
-    peer, call, _ = heard_at(door)
-    assert [socket for socket, _ in town.roads.poller.sockets] == town.roads.sockets()[:1]
+    town.courier_sockets.go(town.courier)
+    peer, call, _ = heard_at(admission)
+    assert [socket for socket, _ in town.courier_sockets.poller.sockets] == town.courier_sockets.sockets()[:1]
     answer = wire.encode_replies([wire.reply_to(call.id, 1)])
-    door.send_multipart([peer, answer])
+    admission.send_multipart([peer, answer])
     town.listen()
 
-    assert town.roads.poller.sockets == []
-    door.send_multipart([peer, answer])  # once more: it wakes nobody
-    town.roads.come_back(town.courier)
-    assert town.roads.poller.poll(0) == []
+    assert town.courier_sockets.poller.sockets == []
+    admission.send_multipart([peer, answer])  # once more: it wakes nobody
+    town.courier_sockets.come_back(town.courier)
+    assert town.courier_sockets.poller.poll(0) == []
 
 
 def test_a_courier_that_rests_leaves_no_road_watched(town: Town) -> None:
     town.open_door(1)
     town.give(1)
-    town.roads.go(town.courier)
+    town.courier_sockets.go(town.courier)
 
     town.courier.rest()
-    town.roads.come_back(town.courier)
+    town.courier_sockets.come_back(town.courier)
 
-    assert town.roads.poller.sockets == []
+    assert town.courier_sockets.poller.sockets == []

@@ -21,8 +21,8 @@ from corvo.runtime.process import RUN, Identity, read_identity, write_identity, 
 from corvo.runtime.settings import Settings
 from shards.group import bootstrap
 from shards.group.bootstrap import (
-    CannotMeet,
-    Meeting,
+    Bootstrap,
+    BootstrapFailed,
     Patience,
     Resolver,
     check_advertised,
@@ -75,17 +75,17 @@ def test_a_node_of_the_list_founds_unless_somebody_objects(answers: list[Welcome
     ],
 )
 def test_what_a_founder_may_be_told(answer: Welcome, sentence: str) -> None:
-    with pytest.raises(CannotMeet, match=sentence):
+    with pytest.raises(BootstrapFailed, match=sentence):
         found(ME, PEERS, [fresh("c"), answer], KEYS)
 
 
 def test_a_lost_disk_is_told_its_way_back() -> None:
-    with pytest.raises(CannotMeet, match="`corvo cluster remove a`, then start it with --join b:9400"):
+    with pytest.raises(BootstrapFailed, match="`corvo cluster remove a`, then start it with --join b:9400"):
         found(ME, PEERS, [member("b", knows_you=True)], KEYS)
 
 
 def test_a_founder_must_be_on_the_list() -> None:
-    with pytest.raises(CannotMeet, match=r"x is not among --peers \(a, b, c\): give one of these as --node-id"):
+    with pytest.raises(BootstrapFailed, match=r"x is not among --peers \(a, b, c\): give one of these as --node-id"):
         found(Introduction("x", "x:9400", 4), PEERS, [], KEYS)
 
 
@@ -127,9 +127,9 @@ def test_who_joins_takes_the_cluster_as_it_is_and_founds_nothing() -> None:
     ],
 )
 def test_what_a_joiner_may_be_told(answers: list[Welcome], sentence: str) -> None:
-    with pytest.raises(CannotMeet, match=sentence):
+    with pytest.raises(BootstrapFailed, match=sentence):
         join(ME, answers)
-    with pytest.raises(CannotMeet, match=sentence):
+    with pytest.raises(BootstrapFailed, match=sentence):
         discover(ME, 3, answers, KEYS)
 
 
@@ -185,7 +185,7 @@ def test_of_two_sets_that_share_a_node_only_one_is_founded(data: st.DataObject, 
 def test_names_are_compared_with_addresses() -> None:
     check_name(ME, Introduction("a", "a:9400", 8))
     check_name(ME, Introduction("b", "a:9400", 4))
-    with pytest.raises(CannotMeet, match=r"two nodes are called a.*give each its own --node-id"):
+    with pytest.raises(BootstrapFailed, match=r"two nodes are called a.*give each its own --node-id"):
         check_name(ME, Introduction("a", "b:9400", 4))
 
 
@@ -193,12 +193,12 @@ def test_without_a_secret_nodes_meet_on_loopback_only() -> None:
     check_secrecy(None, ["127.0.0.1:9400", "[::1]:9400", "localhost:9400"])
     check_secrecy(KEYS, ["10.0.0.1:9400", ":9400"])
     for address in ("10.0.0.1:9400", ":9400", "host:9400"):
-        with pytest.raises(CannotMeet, match="--cluster-secret-file"):
+        with pytest.raises(BootstrapFailed, match="--cluster-secret-file"):
             check_secrecy(None, ["127.0.0.1:9400", address])
 
 
 def test_a_machine_that_calls_itself_localhost_must_be_told_its_name() -> None:
-    with pytest.raises(CannotMeet, match="cannot reach this one at localhost:9400: give --raft-advertise"):
+    with pytest.raises(BootstrapFailed, match="cannot reach this one at localhost:9400: give --raft-advertise"):
         check_advertised(Settings(join="b:9400"), "localhost:9400")
     check_advertised(Settings(join="b:9400"), "a:9400")
     check_advertised(Settings(join="b:9400", raft_bind="127.0.0.1:9400"), "127.0.0.1:9400")
@@ -257,7 +257,7 @@ def running() -> Iterator[Callable[..., str]]:
 def hold(
     settings: Settings, resolve: Callable[[], list[str]] | None = None, patience: Patience = Patience()
 ) -> Identity:
-    held = Meeting(settings, "localhost", resolve, patience)
+    held = Bootstrap(settings, "localhost", resolve, patience)
     try:
         return held.run()
     finally:
@@ -368,7 +368,10 @@ def test_a_joiner_waits_until_the_other_has_a_cluster(running: Callable[..., str
 def test_nobody_answers_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "PROGRESS_S", 0.2)
     address = free_address()
-    with structlog.testing.capture_logs() as lines, pytest.raises(CannotMeet, match=r"for 0\.5 seconds: check --join"):
+    with (
+        structlog.testing.capture_logs() as lines,
+        pytest.raises(BootstrapFailed, match=r"for 0\.5 seconds: check --join"),
+    ):
         hold(joining(address), patience=Patience(join=0.5))
     progress = [line for line in lines if line["event"] == "waiting for a node of the cluster to join"]
     assert 2 <= len(progress) <= 3
@@ -379,7 +382,7 @@ def test_too_few_are_found_by_name() -> None:
     settings = Settings(node_id="a", raft_bind=free_address(), discover="dns", discover_dns_name="x", expect_nodes=3)
     with (
         structlog.testing.capture_logs() as lines,
-        pytest.raises(CannotMeet, match=r"1 of 3 expected nodes met.*\(a\)"),
+        pytest.raises(BootstrapFailed, match=r"1 of 3 expected nodes met.*\(a\)"),
     ):
         hold(settings, lambda: [settings.raft_bind], Patience(listen=0.1, discover=0.5))
     assert [line["event"] for line in lines] == ["waiting for 2 of 3 nodes"]
@@ -387,7 +390,9 @@ def test_too_few_are_found_by_name() -> None:
 
 def test_a_name_that_leads_away_needs_a_secret() -> None:
     settings = Settings(node_id="a", raft_bind=free_address(), discover="dns", discover_dns_name="x")
-    with pytest.raises(CannotMeet, match=r"10\.1\.2\.3:9400 is not: give all nodes the same --cluster-secret-file"):
+    with pytest.raises(
+        BootstrapFailed, match=r"10\.1\.2\.3:9400 is not: give all nodes the same --cluster-secret-file"
+    ):
         hold(settings, lambda: ["10.1.2.3:9400"])
 
 
@@ -400,7 +405,7 @@ def test_two_nodes_of_one_name_are_told_so() -> None:
     def node(settings: Settings) -> None:
         try:
             hold(settings, patience=Patience(join=PATIENCE_S))
-        except CannotMeet as error:
+        except BootstrapFailed as error:
             told.append(str(error))
             is_told.set()
 
@@ -414,13 +419,13 @@ def test_two_nodes_of_one_name_are_told_so() -> None:
 
 def test_a_lost_disk_is_refused_by_the_cluster_that_remembers(running: Callable[..., str]) -> None:
     address = running(lambda _: Welcome("b", "b:9400", 4, "c1", knows_you=True))
-    with pytest.raises(CannotMeet, match="corvo cluster remove a"):
+    with pytest.raises(BootstrapFailed, match="corvo cluster remove a"):
         hold(joining(address))
 
 
 def test_a_port_in_use_is_said(running: Callable[..., str]) -> None:
     taken = running(lambda _: Welcome("b", "b:9400", 4))
-    with pytest.raises(CannotMeet, match=r"cannot listen on .* address already in use"):
+    with pytest.raises(BootstrapFailed, match=r"cannot listen on .* address already in use"):
         hold(Settings(node_id="a", raft_bind=taken, join=free_address()))
 
 
@@ -434,8 +439,8 @@ def test_a_port_in_use_is_said(running: Callable[..., str]) -> None:
     ],
 )
 def test_settings_that_cannot_be(settings: Settings, sentence: str) -> None:
-    with pytest.raises(CannotMeet, match=sentence):
-        Meeting(settings, "host")
+    with pytest.raises(BootstrapFailed, match=sentence):
+        Bootstrap(settings, "host")
 
 
 def test_a_look_up_that_hangs_or_fails_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,7 +461,7 @@ def test_a_look_up_that_hangs_or_fails_stops_nobody(monkeypatch: pytest.MonkeyPa
 
 def test_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = Event()
-    places = [("10.0.0.2", 9400), ("10.0.0.1", 9400), ("10.0.0.2", 9400), ("fd00::1", 9400, 0, 0)]
+    paths = [("10.0.0.2", 9400), ("10.0.0.1", 9400), ("10.0.0.2", 9400), ("fd00::1", 9400, 0, 0)]
 
     class Watched(Resolver):
         def __setattr__(self, name: str, value: object) -> None:
@@ -464,7 +469,7 @@ def test_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
             if name == "_addresses" and value:
                 seen.set()
 
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", place) for place in places])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", place) for place in paths])
     resolver = Watched("corvo.example", 9400)
     assert seen.wait(PATIENCE_S)
     resolver.close()

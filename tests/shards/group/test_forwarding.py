@@ -2,8 +2,8 @@
 
 from corvo.wire import Call, Reply
 from shards.group import forwarding
-from shards.group.forwarding import Passing, foreign_peer, parse_foreign
-from shards.group.messages import PassedBack, PassedOn, Posted
+from shards.group.forwarding import Forwarding, foreign_peer, parse_foreign
+from shards.group.messages import ForwardedCalls, ForwardedReplies, PeerMessage
 
 GATEWAY = b"\0gw"
 LONG_MS = 60_000
@@ -12,10 +12,10 @@ SECOND = 1_000_000_000
 
 class Office:
     def __init__(self) -> None:
-        self.sent: list[Posted] = []
+        self.sent: list[PeerMessage] = []
         self.is_open = True
 
-    def post(self, posted: Posted) -> bool:
+    def post(self, posted: PeerMessage) -> bool:
         if self.is_open:
             self.sent.append(posted)
         return self.is_open
@@ -27,25 +27,25 @@ def a_call(number: int, deadline_ms: int = LONG_MS) -> Call:
 
 def test_calls_of_one_turn_travel_in_one_letter_per_asker() -> None:
     office = Office()
-    forwarding = Passing(office.post)
+    forwarding = Forwarding(office.post)
     for number in (1, 2):
-        forwarding.pass_on("node-2", GATEWAY, a_call(number), 0)
-    forwarding.pass_on("node-2", b"\0other", a_call(1), 0)
+        forwarding.forward("node-2", GATEWAY, a_call(number), 0)
+    forwarding.forward("node-2", b"\0other", a_call(1), 0)
 
     assert forwarding.flush() == []
     assert office.sent == [
-        Posted("node-2", PassedOn(GATEWAY, [a_call(1), a_call(2)])),
-        Posted("node-2", PassedOn(b"\0other", [a_call(1)])),
+        PeerMessage("node-2", ForwardedCalls(GATEWAY, [a_call(1), a_call(2)])),
+        PeerMessage("node-2", ForwardedCalls(b"\0other", [a_call(1)])),
     ]
     assert len(forwarding) == 3
 
 
 def test_an_answer_is_taken_once_and_only_if_it_is_awaited() -> None:
     office = Office()
-    forwarding = Passing(office.post)
-    forwarding.pass_on("node-2", GATEWAY, a_call(1), 0)
+    forwarding = Forwarding(office.post)
+    forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.flush()
-    answer = PassedBack(GATEWAY, [Reply(1, False, b"yes"), Reply(9, False, b"stray")])
+    answer = ForwardedReplies(GATEWAY, [Reply(1, False, b"yes"), Reply(9, False, b"stray")])
 
     assert forwarding.take_back(answer) == [Reply(1, False, b"yes")]
     assert forwarding.take_back(answer) == []
@@ -53,18 +53,18 @@ def test_an_answer_is_taken_once_and_only_if_it_is_awaited() -> None:
 
 def test_what_cannot_be_sent_is_lost_at_once() -> None:
     office = Office()
-    forwarding = Passing(office.post)
+    forwarding = Forwarding(office.post)
     office.is_open = False
-    forwarding.pass_on("node-2", GATEWAY, a_call(1), 0)
+    forwarding.forward("node-2", GATEWAY, a_call(1), 0)
 
     assert forwarding.flush() == [(GATEWAY, 1)]
     assert len(forwarding) == 0
 
 
 def test_calls_to_a_node_that_is_gone_are_forgotten_and_others_are_not() -> None:
-    forwarding = Passing(Office().post)
-    forwarding.pass_on("node-2", GATEWAY, a_call(1), 0)
-    forwarding.pass_on("node-3", GATEWAY, a_call(2), 0)
+    forwarding = Forwarding(Office().post)
+    forwarding.forward("node-2", GATEWAY, a_call(1), 0)
+    forwarding.forward("node-3", GATEWAY, a_call(2), 0)
 
     assert forwarding.forget("node-2") == [(GATEWAY, 1)]
     assert forwarding.forget() == [(GATEWAY, 2)]
@@ -72,19 +72,19 @@ def test_calls_to_a_node_that_is_gone_are_forgotten_and_others_are_not() -> None
 
 def test_a_recall_follows_its_call() -> None:
     office = Office()
-    forwarding = Passing(office.post)
-    forwarding.pass_on("node-2", GATEWAY, a_call(1), 0)
+    forwarding = Forwarding(office.post)
+    forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.recall(GATEWAY, 1, 0)
     forwarding.recall(GATEWAY, 7, 0)
     forwarding.flush()
 
-    assert office.sent == [Posted("node-2", PassedOn(GATEWAY, [a_call(1), Call(1, 0, b"")]))]
+    assert office.sent == [PeerMessage("node-2", ForwardedCalls(GATEWAY, [a_call(1), Call(1, 0, b"")]))]
 
 
 def test_a_call_past_its_deadline_is_nobodys() -> None:
-    forwarding = Passing(Office().post)
-    forwarding.pass_on("node-2", GATEWAY, a_call(1, deadline_ms=500), 0)
-    forwarding.pass_on("node-2", GATEWAY, a_call(2), 0)
+    forwarding = Forwarding(Office().post)
+    forwarding.forward("node-2", GATEWAY, a_call(1, deadline_ms=500), 0)
+    forwarding.forward("node-2", GATEWAY, a_call(2), 0)
 
     forwarding.sweep(SECOND, lambda peer: True)
 
@@ -93,22 +93,22 @@ def test_a_call_past_its_deadline_is_nobodys() -> None:
 
 def test_calls_of_a_gateway_that_died_are_taken_back() -> None:
     office = Office()
-    forwarding = Passing(office.post)
-    forwarding.pass_on("node-2", b"\0dead", a_call(1), 0)
-    forwarding.pass_on("node-2", GATEWAY, a_call(1), 0)
+    forwarding = Forwarding(office.post)
+    forwarding.forward("node-2", b"\0dead", a_call(1), 0)
+    forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.flush()
 
     forwarding.sweep(SECOND, lambda peer: peer != b"\0dead")
     forwarding.flush()
 
-    assert office.sent[-1] == Posted("node-2", PassedOn(b"\0dead", [Call(1, 0, b"")]))
+    assert office.sent[-1] == PeerMessage("node-2", ForwardedCalls(b"\0dead", [Call(1, 0, b"")]))
     assert forwarding.forget() == [(GATEWAY, 1)]
 
 
 def test_what_is_under_way_is_bounded() -> None:
-    full = Passing(Office().post)
+    full = Forwarding(Office().post)
     for number in range(forwarding.OUTSTANDING_MAX):
-        full.pass_on("node-2", GATEWAY, a_call(number), 0)
+        full.forward("node-2", GATEWAY, a_call(number), 0)
     assert full.is_full
 
 

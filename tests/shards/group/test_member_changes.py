@@ -6,8 +6,8 @@ from corvo.model.errors import Refused
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from shards import raft
-from shards.group.member_changes import MOVED_NS, SETTLED_NS, TRANSFER_AGAIN_NS, Steward, preferred_leader
-from shards.intake.waiters import Waiting
+from shards.group.member_changes import MOVED_NS, SETTLED_NS, TRANSFER_AGAIN_NS, MemberPlanner, preferred_leader
+from shards.intake.waiters import PendingCall
 from shards.raft import Membership, PeerStatus
 
 SECOND = 1_000_000_000
@@ -22,14 +22,14 @@ def a_peer(replica: str, match: int = 10, mode: str = "replicate", **fields: Any
 PEERS = [a_peer("node-1"), a_peer("node-2"), a_peer("node-3")]
 
 
-def asked(ask: Any, deadline_ns: int = 60 * SECOND) -> Waiting:
-    return Waiting(b"gw", 1, ask, b"", 0, deadline_ns)
+def asked(ask: Any, deadline_ns: int = 60 * SECOND) -> PendingCall:
+    return PendingCall(b"gw", 1, ask, b"", 0, deadline_ns)
 
 
-def a_steward(shard: int = 0) -> Steward:
-    steward = Steward("node-1", shard)
-    steward.begin(0)
-    return steward
+def a_steward(shard: int = 0) -> MemberPlanner:
+    planner = MemberPlanner("node-1", shard)
+    planner.begin(0)
+    return planner
 
 
 def test_a_group_in_order_needs_nothing() -> None:
@@ -38,45 +38,45 @@ def test_a_group_in_order_needs_nothing() -> None:
 
 
 def test_a_newcomer_is_named_then_taken_in_then_promoted() -> None:
-    steward = a_steward()
-    steward.arrive("node-4", "d:1", True)
+    planner = a_steward()
+    planner.arrive("node-4", "d:1", True)
 
-    step = steward.look(THREE, PEERS, NODES, 0)
+    step = planner.look(THREE, PEERS, NODES, 0)
     assert (step.names, step.change) == ([NameNode("node-4", "d:1")], None)
 
     known = NODES | {"node-4": "d:1"}
-    assert steward.look(THREE, PEERS, known, 0).change == raft.add_learner("node-4")
+    assert planner.look(THREE, PEERS, known, 0).change == raft.add_learner("node-4")
 
     learning = Membership(6, THREE.voters, (), ("node-4",))
     behind = [*PEERS, a_peer("node-4", is_learner=True, up=False)]
-    assert steward.look(learning, behind, known, 0).change is None
+    assert planner.look(learning, behind, known, 0).change is None
     ready = [*PEERS, a_peer("node-4", is_learner=True)]
-    assert steward.look(learning, ready, known, 0).change == raft.promote("node-4")
+    assert planner.look(learning, ready, known, 0).change == raft.promote("node-4")
 
 
 def test_a_voter_that_lost_its_memory_leaves_before_it_comes_back() -> None:
-    steward = a_steward()
-    steward.arrive("node-3", "c:1", True)
+    planner = a_steward()
+    planner.arrive("node-3", "c:1", True)
 
-    assert steward.look(THREE, PEERS, NODES, 0).change == raft.remove("node-3")
+    assert planner.look(THREE, PEERS, NODES, 0).change == raft.remove("node-3")
     without = Membership(8, ("node-1", "node-2"))
-    step = steward.look(without, PEERS[:2], NODES, 0)
+    step = planner.look(without, PEERS[:2], NODES, 0)
     assert (step.names, step.change) == ([], raft.add_learner("node-3"))
 
 
 def test_one_that_was_removed_does_not_come_back_by_itself() -> None:
-    steward = a_steward()
-    steward.arrive("node-9", "z:1", False)
+    planner = a_steward()
+    planner.arrive("node-9", "z:1", False)
 
-    step = steward.look(THREE, PEERS, NODES, 0)
+    step = planner.look(THREE, PEERS, NODES, 0)
 
     assert (step.names, step.change) == ([], None)
 
 
 def test_a_member_that_moved_is_named_anew() -> None:
-    steward = a_steward()
-    steward.arrive("node-2", "elsewhere:1", False)
-    step = steward.look(THREE, PEERS, NODES, 0)
+    planner = a_steward()
+    planner.arrive("node-2", "elsewhere:1", False)
+    step = planner.look(THREE, PEERS, NODES, 0)
     assert (step.names, step.change) == ([NameNode("node-2", "elsewhere:1")], None)
 
 
@@ -86,70 +86,70 @@ def test_who_has_left_is_forgotten() -> None:
 
 
 def test_nothing_is_begun_while_a_change_is_under_way() -> None:
-    steward = a_steward()
-    steward.ask(asked(RemoveNode("node-2")))
+    planner = a_steward()
+    planner.ask(asked(RemoveNode("node-2")))
     joint = Membership(7, ("node-1", "node-3"), THREE.voters)
-    step = steward.look(joint, PEERS, NODES, 0)
+    step = planner.look(joint, PEERS, NODES, 0)
     assert (step.names, step.change, step.successor) == ([], None, None)
-    assert steward.answers(joint, 0) == []
+    assert planner.answers(joint, 0) == []
 
 
 def test_wishes_are_answered_when_they_have_come_true() -> None:
-    steward = a_steward()
+    planner = a_steward()
     add, gone, move = asked(AddNode("node-2", "b:1")), asked(RemoveNode("node-9")), asked(MoveLeader("node-1"))
     for waiting in (add, gone, move):
-        steward.ask(waiting)
+        planner.ask(waiting)
 
     told = Members(5, ["node-1", "node-2", "node-3"], [], [])
-    assert steward.answers(THREE, 0) == [(add, told), (gone, told), (move, told)]
-    assert steward.answers(THREE, 0) == []
+    assert planner.answers(THREE, 0) == [(add, told), (gone, told), (move, told)]
+    assert planner.answers(THREE, 0) == []
 
 
 def test_what_can_never_come_true_is_refused_at_once() -> None:
-    steward = a_steward()
-    steward.ask(asked(MoveLeader("node-9")))
-    ((_, refused),) = steward.answers(THREE, 0)
+    planner = a_steward()
+    planner.ask(asked(MoveLeader("node-9")))
+    ((_, refused),) = planner.answers(THREE, 0)
     assert isinstance(refused, Refused) and refused.code == "MEMBERSHIP_REFUSED" and "node-9" in refused.message
 
-    steward.ask(asked(RemoveNode("node-1")))
-    ((_, refused),) = steward.answers(Membership(1, ("node-1",)), 0)
+    planner.ask(asked(RemoveNode("node-1")))
+    ((_, refused),) = planner.answers(Membership(1, ("node-1",)), 0)
     assert isinstance(refused, Refused) and "last voter" in refused.message
 
 
 def test_who_waits_too_long_is_told_why() -> None:
-    steward = a_steward()
-    steward.ask(asked(RemoveNode("node-2"), deadline_ns=SECOND))
-    steward.look(THREE, PEERS, NODES, 0)
-    steward.stalled("another change is under way")
+    planner = a_steward()
+    planner.ask(asked(RemoveNode("node-2"), deadline_ns=SECOND))
+    planner.look(THREE, PEERS, NODES, 0)
+    planner.stalled("another change is under way")
 
-    assert steward.answers(THREE, 0) == []
-    ((_, refused),) = steward.answers(THREE, SECOND - 1)
+    assert planner.answers(THREE, 0) == []
+    ((_, refused),) = planner.answers(THREE, SECOND - 1)
     assert isinstance(refused, Refused) and "another change is under way" in refused.message
 
 
 def test_whoever_waits_when_leadership_is_lost_asks_the_next_one() -> None:
-    steward = a_steward()
+    planner = a_steward()
     waiting = asked(RemoveNode("node-2"))
-    steward.ask(waiting)
-    ((told, refused),) = steward.end()
+    planner.ask(waiting)
+    ((told, refused),) = planner.end()
     assert told is waiting and refused.code == "NOT_LEADER"
 
 
 def test_the_preferred_node_gets_the_lead_once_things_have_settled() -> None:
-    steward = a_steward(shard=1)
-    assert steward.look(THREE, PEERS, NODES, SETTLED_NS - 1).successor is None
-    assert steward.look(THREE, PEERS, NODES, SETTLED_NS).successor == "node-2"
-    assert steward.look(THREE, PEERS, NODES, SETTLED_NS + 1).successor is None, "not again at once if it failed"
-    assert steward.look(THREE, PEERS, NODES, SETTLED_NS + TRANSFER_AGAIN_NS).successor == "node-2"
+    planner = a_steward(shard=1)
+    assert planner.look(THREE, PEERS, NODES, SETTLED_NS - 1).successor is None
+    assert planner.look(THREE, PEERS, NODES, SETTLED_NS).successor == "node-2"
+    assert planner.look(THREE, PEERS, NODES, SETTLED_NS + 1).successor is None, "not again at once if it failed"
+    assert planner.look(THREE, PEERS, NODES, SETTLED_NS + TRANSFER_AGAIN_NS).successor == "node-2"
 
 
 def test_a_leader_that_somebody_asked_for_stays_for_a_while() -> None:
-    steward = a_steward(shard=1)
-    steward.ask(asked(MoveLeader("node-1")))
-    steward.answers(THREE, 0)
+    planner = a_steward(shard=1)
+    planner.ask(asked(MoveLeader("node-1")))
+    planner.answers(THREE, 0)
 
-    assert steward.look(THREE, PEERS, NODES, MOVED_NS - 1).successor is None
-    assert steward.look(THREE, PEERS, NODES, MOVED_NS).successor == "node-2"
+    assert planner.look(THREE, PEERS, NODES, MOVED_NS - 1).successor is None
+    assert planner.look(THREE, PEERS, NODES, MOVED_NS).successor == "node-2"
 
 
 def test_a_preferred_node_that_is_behind_has_to_wait() -> None:

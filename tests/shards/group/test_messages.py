@@ -9,15 +9,15 @@ from corvo.wire import Reply
 from shards import raft
 from shards.group import messages
 from shards.group.messages import (
-    Arrival,
-    Consensus,
+    Announcement,
+    ForwardedCalls,
+    ForwardedReplies,
     Introduction,
-    Letter,
-    MayBeLost,
+    MessageBody,
     Misaddressed,
-    PassedBack,
-    PassedOn,
-    Posted,
+    PeerMessage,
+    RaftMessage,
+    RepliesMayBeLost,
     SnapshotEnded,
     SnapshotOffer,
     SnapshotPiece,
@@ -27,48 +27,48 @@ from shards.group.messages import (
     seal,
     unseal,
 )
-from shards.raft.messages import Heartbeat
+from shards.raft.messages import LeaderHeartbeat
 
 GROUP = group_of("c1", 2, 4)
-HEARTBEAT = Heartbeat("a", "b", 1, 2, 3, commit=9, round=4)
+HEARTBEAT = LeaderHeartbeat("a", "b", 1, 2, 3, commit=9, round=4)
 INSTALL = raft.InstallSnapshot("a", "b", 1, 2, 3, index=9, index_term=2, membership=raft.Membership(1, ("a", "b")))
-EVERY_KIND: list[Letter] = [
-    Consensus(HEARTBEAT),
-    PassedOn(b"peer", []),
-    PassedBack(b"peer", [Reply(7, False, b"result")]),
+EVERY_KIND: list[MessageBody] = [
+    RaftMessage(HEARTBEAT),
+    ForwardedCalls(b"peer", []),
+    ForwardedReplies(b"peer", [Reply(7, False, b"result")]),
     SnapshotOffer(1, INSTALL, b"marker"),
     SnapshotWant(1, b"key"),
     SnapshotPiece(1, b"key", [(b"key", b"value")], True, b"digest"),
     SnapshotEnded(1, True),
-    Arrival("host:9400", True),
+    Announcement("host:9400", True),
     Introduction("a", "host:9400", 4),
     Welcome("a", "host:9400", 4, "c1", ("a", "b"), {"a": "host:9400"}, True),
-    MayBeLost(),
+    RepliesMayBeLost(),
 ]
 
 
 def test_every_kind_of_letter_is_tried_here() -> None:
-    assert {type(letter) for letter in EVERY_KIND} == set(Letter.__args__)
+    assert {type(body) for body in EVERY_KIND} == set(MessageBody.__args__)
 
 
-@pytest.mark.parametrize("letter", EVERY_KIND, ids=lambda letter: type(letter).__name__)
-def test_what_is_sealed_is_unsealed(letter: Letter) -> None:
-    assert unseal(GROUP, seal(GROUP, "node-1", letter)) == Posted("node-1", letter)
+@pytest.mark.parametrize("body", EVERY_KIND, ids=lambda body: type(body).__name__)
+def test_what_is_sealed_is_unsealed(body: MessageBody) -> None:
+    assert unseal(GROUP, seal(GROUP, "node-1", body)) == PeerMessage("node-1", body)
 
 
 @pytest.mark.parametrize("other", [group_of("c2", 2, 4), group_of("c1", 3, 4), group_of("c1", 2, 8), ""])
 def test_a_letter_of_another_group_is_refused(other: str) -> None:
     with pytest.raises(Misaddressed, match="node-1 belongs to"):
-        unseal(GROUP, seal(other, "node-1", Consensus(HEARTBEAT)))
+        unseal(GROUP, seal(other, "node-1", RaftMessage(HEARTBEAT)))
 
 
 @pytest.mark.parametrize(
-    "letter",
-    [letter for letter in EVERY_KIND if isinstance(letter, Introduction | Welcome)],
-    ids=lambda letter: type(letter).__name__,
+    "body",
+    [body for body in EVERY_KIND if isinstance(body, Introduction | Welcome)],
+    ids=lambda body: type(body).__name__,
 )
-def test_introductions_know_no_group(letter: Letter) -> None:
-    assert unseal(GROUP, seal("", "node-1", letter)).letter == letter
+def test_introductions_know_no_group(body: MessageBody) -> None:
+    assert unseal(GROUP, seal("", "node-1", body)).body == body
 
 
 def test_a_letter_of_another_version_is_refused() -> None:
@@ -91,16 +91,16 @@ def test_a_letter_cut_short_is_refused(data: st.DataObject) -> None:
 
 
 def test_tags_are_for_ever() -> None:
-    assert {kind.__name__: kind.__struct_config__.tag for kind in Letter.__args__} == {
-        "Consensus": 1,
-        "PassedOn": 2,
-        "PassedBack": 3,
+    assert {kind.__name__: kind.__struct_config__.tag for kind in MessageBody.__args__} == {
+        "RaftMessage": 1,
+        "ForwardedCalls": 2,
+        "ForwardedReplies": 3,
         "SnapshotOffer": 4,
         "SnapshotWant": 5,
         "SnapshotPiece": 6,
         "SnapshotEnded": 7,
-        "Arrival": 8,
+        "Announcement": 8,
         "Introduction": 9,
         "Welcome": 10,
-        "MayBeLost": 11,
+        "RepliesMayBeLost": 11,
     }

@@ -12,10 +12,10 @@ import zmq
 
 from shards.group import peers
 from shards.group.messages import (
-    Consensus,
     Introduction,
-    Letter,
-    Posted,
+    MessageBody,
+    PeerMessage,
+    RaftMessage,
     SnapshotPiece,
     SnapshotWant,
     Welcome,
@@ -23,12 +23,12 @@ from shards.group.messages import (
     seal,
 )
 from shards.group.peers import FRAME_BYTES_MAX, LETTERS_PER_TURN, Keys, Peers, read_keys
-from shards.raft.messages import Append, Entry, EntryKind, Heartbeat
+from shards.raft.messages import Append, EntryKind, LeaderHeartbeat, LogEntry
 
 PATIENCE_S = 15.0
 GROUP = group_of("c1", 0, 4)
 KEYS = Keys(b"a secret of the whole cluster")
-BEAT = Consensus(Heartbeat("a", "b", 1, 2, 3, commit=9, round=4))
+BEAT = RaftMessage(LeaderHeartbeat("a", "b", 1, 2, 3, commit=9, round=4))
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -44,7 +44,7 @@ class End:
     def __init__(self, name: str, keys: Keys | None = None, bind: str = "", group: str = GROUP, **options: Any) -> None:
         self.address = bind or f"127.0.0.1:{free_port()}"
         self.context: zmq.Context[Any] = zmq.Context()
-        self.got: list[Posted] = []
+        self.got: list[PeerMessage] = []
         self.lost: set[str] = set()
         try:
             self.peers = Peers(self.context, name, group, self.address, keys, **options)
@@ -56,8 +56,8 @@ class End:
         self.got += self.peers.receive()
         self.lost |= self.peers.lost()
 
-    def letters(self) -> list[Letter]:
-        return [posted.letter for posted in self.got]
+    def messages(self) -> list[MessageBody]:
+        return [posted.body for posted in self.got]
 
     def close(self) -> None:
         if not self.context.closed:
@@ -104,12 +104,12 @@ def link(a: End, b: End) -> None:
 def test_letters_arrive_with_their_sender(ends: Ends, keys: Keys | None) -> None:
     a, b = ends("a", keys), ends("b", keys)
     assert not a.peers.is_up("b")
-    assert not a.peers.send(Posted("b", BEAT))
+    assert not a.peers.send(PeerMessage("b", BEAT))
     link(a, b)
     assert a.peers.nodes() == {"b"}
-    assert a.peers.send(Posted("b", SnapshotWant(1, b"host:9400")))
+    assert a.peers.send(PeerMessage("b", SnapshotWant(1, b"host:9400")))
     assert until(lambda: b.got, a, b)
-    assert b.got == [Posted("a", SnapshotWant(1, b"host:9400"))]
+    assert b.got == [PeerMessage("a", SnapshotWant(1, b"host:9400"))]
     assert (a.peers.refused, b.peers.refused) == (0, 0)
 
 
@@ -124,8 +124,8 @@ def test_who_does_not_know_the_secret_cannot_connect_and_is_told_of_once(
         assert until(lambda: server.peers.refused >= 4 and len(lines) >= 2, server, stranger)
     assert not stranger.peers.is_up("b")
     assert stranger.lost == set()  # it has never been up
-    assert not stranger.peers.send(Posted("b", BEAT))
-    assert not stranger.peers.send(Posted("b", SnapshotWant(1, b"x:1")))
+    assert not stranger.peers.send(PeerMessage("b", BEAT))
+    assert not stranger.peers.send(PeerMessage("b", SnapshotWant(1, b"x:1")))
     assert server.got == []
     assert sorted(line["event"] for line in lines) == ["a node hangs up", "a node was refused"]
 
@@ -136,7 +136,7 @@ def test_a_node_with_a_secret_does_not_speak_to_one_without(ends: Ends) -> None:
         caller.peers.connect("b", server.address)
         assert until(lambda: lines, server, caller)
     assert not caller.peers.is_up("b")
-    assert not caller.peers.send(Posted("b", SnapshotWant(1, b"x:1")))
+    assert not caller.peers.send(PeerMessage("b", SnapshotWant(1, b"x:1")))
 
 
 def test_a_link_that_zeromq_has_given_up_is_made_anew(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,13 +177,13 @@ def test_a_broken_link_is_reported_once_and_comes_back_with_the_peer(ends: Ends)
     assert until(lambda: a.lost, a)
     assert a.lost == {"b"}
     assert not a.peers.is_up("b")
-    assert not a.peers.send(Posted("b", SnapshotWant(1, b"to a former life")))
-    assert until(lambda: not a.peers.send(Posted("b", BEAT)), a)
+    assert not a.peers.send(PeerMessage("b", SnapshotWant(1, b"to a former life")))
+    assert until(lambda: not a.peers.send(PeerMessage("b", BEAT)), a)
     a.lost.clear()
     again = ends("b", KEYS, bind=b.address)
     link(a, again)
     assert a.lost == set()
-    assert SnapshotWant(1, b"to a former life") not in again.letters()
+    assert SnapshotWant(1, b"to a former life") not in again.messages()
 
 
 def test_a_link_that_has_never_been_up_is_not_lost(ends: Ends) -> None:
@@ -203,22 +203,22 @@ def test_another_address_is_another_link_and_the_same_address_is_the_same(ends: 
     a.peers.disconnect("b")
     a.peers.disconnect("b")
     assert (a.peers.nodes(), a.peers.is_up("b"), a.peers.lost()) == (set(), False, set())
-    assert not a.peers.send(Posted("b", BEAT))
+    assert not a.peers.send(PeerMessage("b", BEAT))
 
 
 def test_large_letters_do_not_hold_up_small_ones(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     link(a, b)
-    entry = Entry(1, 1, EntryKind.NORMAL, bytes(200_000))
-    append = Consensus(Append("a", "b", 1, 2, 3, prev_index=0, prev_term=0, commit=0, entries=[entry]))
+    entry = LogEntry(1, 1, EntryKind.NORMAL, bytes(200_000))
+    append = RaftMessage(Append("a", "b", 1, 2, 3, prev_index=0, prev_term=0, commit=0, entries=[entry]))
     sent = 0
     # `b` does not read: the lane must fill, and sending must neither wait nor queue without end.
-    assert until(lambda: not all(a.peers.send(Posted("b", append)) for _ in range(8)), a)
-    assert a.peers.send(Posted("b", BEAT))
-    while a.peers.send(Posted("b", append)):
+    assert until(lambda: not all(a.peers.send(PeerMessage("b", append)) for _ in range(8)), a)
+    assert a.peers.send(PeerMessage("b", BEAT))
+    while a.peers.send(PeerMessage("b", append)):
         sent += 1
-    assert until(lambda: BEAT in b.letters(), b)
-    before = b.letters().index(BEAT)
+    assert until(lambda: BEAT in b.messages(), b)
+    before = b.messages().index(BEAT)
     assert until(lambda: len(b.got) - 1 - before > LETTERS_PER_TURN // 8, b)
 
 
@@ -227,11 +227,11 @@ def test_appends_keep_their_order_whatever_their_size(ends: Ends) -> None:
     link(a, b)
     sizes = [3_000_000, 10, 500_000, 0, 100_000, 1]
     for index, size in enumerate(sizes, 1):
-        entry = Entry(index, 1, EntryKind.NORMAL, bytes(size))
+        entry = LogEntry(index, 1, EntryKind.NORMAL, bytes(size))
         append = Append("a", "b", 1, 2, 3, prev_index=index - 1, prev_term=1, commit=0, entries=[entry])
-        assert a.peers.send(Posted("b", Consensus(append)))
+        assert a.peers.send(PeerMessage("b", RaftMessage(append)))
     assert until(lambda: len(b.got) == len(sizes), a, b)
-    assert [letter.message.entries[0].index for letter in b.letters() if isinstance(letter, Consensus)] == [
+    assert [body.message.entries[0].index for body in b.messages() if isinstance(body, RaftMessage)] == [
         1, 2, 3, 4, 5, 6,
     ]  # fmt: skip
 
@@ -241,7 +241,7 @@ def test_a_turn_is_bounded(ends: Ends) -> None:
     link(a, b)
     total = LETTERS_PER_TURN + 50
     sent = 0
-    while sent < total and a.peers.send(Posted("b", BEAT)):
+    while sent < total and a.peers.send(PeerMessage("b", BEAT)):
         sent += 1
     assert sent == total
     turns: list[int] = []
@@ -260,11 +260,13 @@ def test_a_letter_above_the_bound_is_not_sent_and_costs_no_link(ends: Ends) -> N
     fits = SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX - 1_000))], True, b"")
     with structlog.testing.capture_logs() as lines:
         for _ in range(3):
-            assert not a.peers.send(Posted("b", SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX))], True, b"")))
+            assert not a.peers.send(
+                PeerMessage("b", SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX))], True, b""))
+            )
     assert [line["event"] for line in lines] == ["a letter was not sent"]
-    assert a.peers.send(Posted("b", fits))
+    assert a.peers.send(PeerMessage("b", fits))
     assert until(lambda: b.got, a, b)
-    assert b.letters() == [fits]
+    assert b.messages() == [fits]
     assert a.lost == set()
 
 
@@ -322,10 +324,10 @@ def test_an_introduction_is_answered_to_whoever_asked(ends: Ends, keys: Keys | N
         end.peers.connect("whoever is there", b.address)
         assert until(lambda end=end: end.peers.is_up("whoever is there"), end, b)
     for name, end in (("a", a), ("c", c)):
-        assert end.peers.send(Posted("whoever is there", Introduction(name, f"{name}:9400", 4)))
+        assert end.peers.send(PeerMessage("whoever is there", Introduction(name, f"{name}:9400", 4)))
     assert until(lambda: a.got and c.got, a, b, c)
-    assert a.got == [Posted("whoever is there", Welcome("b", "b:9400", 4, "c1", knows_you=True))]
-    assert c.got == [Posted("whoever is there", Welcome("b", "b:9400", 4, "c1"))]
+    assert a.got == [PeerMessage("whoever is there", Welcome("b", "b:9400", 4, "c1", knows_you=True))]
+    assert c.got == [PeerMessage("whoever is there", Welcome("b", "b:9400", 4, "c1"))]
     assert {introduction.node_id for introduction in asked} == {"a", "c"}
     assert b.got == []
 
@@ -333,10 +335,12 @@ def test_an_introduction_is_answered_to_whoever_asked(ends: Ends, keys: Keys | N
 def test_without_a_welcome_an_introduction_is_ignored(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     link(a, b)
-    assert a.peers.send(Posted("b", Introduction("a", "a:9400", 4)))
-    assert a.peers.send(Posted("b", SnapshotWant(1, b"a:9400")))  # on the same lane: the first has been read by then
+    assert a.peers.send(PeerMessage("b", Introduction("a", "a:9400", 4)))
+    assert a.peers.send(
+        PeerMessage("b", SnapshotWant(1, b"a:9400"))
+    )  # on the same lane: the first has been read by then
     assert until(lambda: b.got, a, b)
-    assert b.letters() == [SnapshotWant(1, b"a:9400")]
+    assert b.messages() == [SnapshotWant(1, b"a:9400")]
     assert (a.got, b.peers.refused) == ([], 0)
 
 
@@ -355,7 +359,7 @@ def test_an_address_that_is_none_stops_nobody(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     for address in ("not an address", "host:123456", "no port"):
         a.peers.connect("c", address)
-        assert not a.peers.send(Posted("c", BEAT))
+        assert not a.peers.send(PeerMessage("c", BEAT))
     link(a, b)
 
 

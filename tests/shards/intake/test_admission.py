@@ -13,9 +13,9 @@ from corvo.queries.feed import Pull
 from corvo.queries.job import Await, GetJob
 from corvo.wire import Call, decode_result, encode, encode_replies
 from shards.intake import admission as door_module
-from shards.intake.admission import AWAIT_RECHECK_NS, Door
+from shards.intake.admission import AWAIT_RECHECK_NS, Admission
 from shards.intake.presence import Presence
-from shards.intake.waiters import Waiting
+from shards.intake.waiters import PendingCall
 from tests.support.builders import MS, NOW, SECOND, ack, enqueue, fetch
 from tests.support.machine import Machine
 
@@ -28,7 +28,7 @@ class AtTheDoor:
 
     def __init__(self) -> None:
         self.machine = Machine()
-        self.door = Door(self.machine.tables, Presence(lambda: NOW))
+        self.admission = Admission(self.machine.tables, Presence(lambda: NOW))
         self.now = SECOND
         self.asked: dict[tuple[bytes, int], type[Operation] | type[Query]] = {}
         self.ids = 0
@@ -36,21 +36,21 @@ class AtTheDoor:
     def admit(self, ask: Operation | Query, peer: bytes = PEER, deadline_ms: int = 100_000) -> int:
         self.ids += 1
         self.asked[peer, self.ids] = type(ask)
-        self.door.admit(peer, Call(self.ids, deadline_ms, encode(ask)), self.now)
+        self.admission.admit(peer, Call(self.ids, deadline_ms, encode(ask)), self.now)
         return self.ids
 
     def recall(self, call_id: int, peer: bytes = PEER) -> None:
-        self.door.admit(peer, Call(call_id, 0, b""), self.now)
+        self.admission.admit(peer, Call(call_id, 0, b""), self.now)
 
     def batch(self, bytes_max: int = HUGE, calls_max: int = 1_000) -> list[int]:
-        batch = self.door.take_batch(self.now, bytes_max, calls_max)
-        self.door.wake_with(batch)
-        self.taken: list[Waiting] = batch
+        batch = self.admission.take_batch(self.now, bytes_max, calls_max)
+        self.admission.wake_with(batch)
+        self.taken: list[PendingCall] = batch
         return [waiting.call_id for waiting in batch]
 
     def replies(self) -> dict[int, Any]:
         found: dict[int, Any] = {}
-        for peer, replies in self.door.take_replies():
+        for peer, replies in self.admission.take_replies():
             for reply in replies:
                 try:
                     found[reply.id] = decode_result(self.asked[peer, reply.id], reply)
@@ -85,7 +85,7 @@ def test_operations_go_to_the_log_in_the_order_of_their_coming(at: AtTheDoor) ->
 
 def test_a_batch_is_bounded_by_calls_and_bytes_and_the_rest_keeps_its_place(at: AtTheDoor) -> None:
     ids = [at.admit(enqueue(number)) for number in range(1, 6)]
-    size = len(at.door.operations[0].raw)
+    size = len(at.admission.operations[0].raw)
 
     assert at.batch(calls_max=2) == ids[:2]
     assert at.batch(bytes_max=size + 1) == ids[2:4]
@@ -110,7 +110,7 @@ def test_past_the_bound_a_call_is_told_to_come_back_and_when(at: AtTheDoor, monk
 
     assert list(replies) == ids[2:]
     assert code(replies[ids[2]]) == "OVERLOADED" and replies[ids[2]].retry_after_ms > 0
-    assert at.door.overloads == 1
+    assert at.admission.overloads == 1
     assert at.batch() == ids[:2]
 
 
@@ -164,7 +164,7 @@ def test_an_enqueue_that_was_turned_away_wakes_nobody(at: AtTheDoor, monkeypatch
 def test_an_unknown_ask_is_refused_by_itself(at: AtTheDoor, raw: bytes) -> None:
     at.asked[PEER, 7] = GetJob
 
-    at.door.admit(PEER, Call(7, 1_000, raw), at.now)
+    at.admission.admit(PEER, Call(7, 1_000, raw), at.now)
     other = at.admit(enqueue(1))
 
     assert code(at.replies()[7]) == "BAD_REQUEST"
@@ -176,18 +176,18 @@ def test_queries_are_kept_apart_from_the_log(at: AtTheDoor) -> None:
     at.admit(GetStatus())
 
     assert at.batch() == []
-    assert [type(waiting.ask) for waiting in at.door.queries] == [GetJob, GetStatus]
+    assert [type(waiting.ask) for waiting in at.admission.queries] == [GetJob, GetStatus]
 
 
 def test_a_replica_that_leads_no_longer_tells_everybody_who_waits_for_its_leader(at: AtTheDoor) -> None:
     told = [at.admit(enqueue(1)), at.admit(GetJob("s00_job_1")), at.admit(fetch("video", wait_ms=100))]
 
-    at.door.refuse_all(Refused("NOT_LEADER", "elsewhere", 200))
+    at.admission.refuse_all(Refused("NOT_LEADER", "elsewhere", 200))
 
     replies = at.replies()
     assert sorted(replies) == told and {code(reply) for reply in replies.values()} == {"NOT_LEADER"}
     assert at.batch() == []
-    assert len(at.door.parking) == 0
+    assert len(at.admission.waiters) == 0
 
 
 # Fetches
@@ -203,12 +203,12 @@ def test_a_fetch_without_patience_on_an_empty_queue_is_answered_empty_at_once(at
 def test_a_fetch_with_patience_is_parked_until_its_nanosecond(at: AtTheDoor) -> None:
     call = at.admit(fetch("mail", wait_ms=50))
 
-    at.door.end_waits(at.now + 50 * MS - 1)
+    at.admission.end_waits(at.now + 50 * MS - 1)
     assert at.replies() == {} and at.batch() == []
 
-    at.door.end_waits(at.now + 50 * MS)
+    at.admission.end_waits(at.now + 50 * MS)
     assert at.replies() == {call: []}
-    assert len(at.door.parking) == 0
+    assert len(at.admission.waiters) == 0
 
 
 def test_a_fetch_goes_to_the_log_where_a_job_is_pending(at: AtTheDoor) -> None:
@@ -244,7 +244,7 @@ def test_as_many_parked_fetches_join_a_batch_as_it_brings_jobs(at: AtTheDoor) ->
     new = at.admit(enqueue(1, 2))
 
     assert at.batch() == [new, *waiting[:2]]
-    assert len(at.door.parking) == 3
+    assert len(at.admission.waiters) == 3
     at.recall(elsewhere)
     assert at.replies() == {elsewhere: []}
 
@@ -270,7 +270,7 @@ def test_past_the_bound_of_parking_a_fetch_is_told_to_come_back(at: AtTheDoor, m
 
     assert list(replies) == turned_away
     assert all(code(reply) == "OVERLOADED" and reply.retry_after_ms > 0 for reply in replies.values())
-    assert at.door.overloads == 2
+    assert at.admission.overloads == 2
 
 
 # Recalls
@@ -283,7 +283,7 @@ def test_a_recalled_call_is_answered_empty_at_once(at: AtTheDoor) -> None:
     at.recall(awaiting)
 
     assert at.replies() == {waiting: [], awaiting: False}
-    assert len(at.door.parking) == 0
+    assert len(at.admission.waiters) == 0
 
 
 def test_a_recall_of_what_is_not_parked_is_ignored(at: AtTheDoor) -> None:
@@ -301,7 +301,7 @@ def test_a_recall_by_another_peer_changes_nothing(at: AtTheDoor) -> None:
 
     at.recall(waiting, peer=b"stranger")
 
-    assert at.replies() == {} and len(at.door.parking) == 1
+    assert at.replies() == {} and len(at.admission.waiters) == 1
 
 
 # Awaits
@@ -323,14 +323,14 @@ def test_an_await_is_told_only_of_jobs_that_are_there(at: AtTheDoor) -> None:
     assert at.replies() == {}, "the job is on its way to the log, no further"
 
     at.machine.apply(enqueue(1))
-    at.door.wake_pending(["mail"])
+    at.admission.wake_pending(["mail"])
     assert at.replies() == {call: True}
 
 
 def test_an_await_ends_false(at: AtTheDoor) -> None:
     call = at.admit(an_await("mail", wait_ms=10))
 
-    at.door.end_waits(at.now + 10 * MS)
+    at.admission.end_waits(at.now + 10 * MS)
 
     assert at.replies() == {call: False}
 
@@ -341,7 +341,7 @@ def test_awaits_keep_their_order_when_jobs_are_on_their_way(at: AtTheDoor) -> No
     at.batch()
 
     at.machine.apply(enqueue(1))  # one of the two was claimed meanwhile
-    at.door.wake_pending(["mail"])
+    at.admission.wake_pending(["mail"])
 
     assert at.replies() == {first: True}
     at.recall(second)
@@ -350,48 +350,48 @@ def test_awaits_keep_their_order_when_jobs_are_on_their_way(at: AtTheDoor) -> No
 
 def test_a_job_that_was_told_but_not_claimed_is_offered_to_the_next_in_line_after_a_moment(at: AtTheDoor) -> None:
     calls = [at.admit(an_await("mail", wait_ms=10_000)) for _ in range(3)]
-    at.door.wake_again(at.now)
+    at.admission.wake_again(at.now)
     at.machine.apply(enqueue(1))
-    at.door.wake_pending(["mail"])
+    at.admission.wake_pending(["mail"])
     assert at.replies() == {calls[0]: True}
 
-    at.door.wake_again(at.now)
+    at.admission.wake_again(at.now)
     assert at.replies() == {}, "the first one has not had the time to claim it"
 
     for call in calls[1:]:
         at.now += AWAIT_RECHECK_NS
-        at.door.wake_again(at.now)
+        at.admission.wake_again(at.now)
         assert at.replies() == {call: True}
 
     at.now += AWAIT_RECHECK_NS
-    at.door.wake_again(at.now)
-    assert not at.door.told, "nobody is left to tell: the shard may sleep"
+    at.admission.wake_again(at.now)
+    assert not at.admission.told, "nobody is left to tell: the shard may sleep"
 
 
 def test_a_job_that_was_told_and_claimed_is_offered_to_nobody_else(at: AtTheDoor) -> None:
     calls = [at.admit(an_await("mail", wait_ms=10_000)) for _ in range(2)]
     at.machine.apply(enqueue(1))
-    at.door.wake_pending(["mail"])
+    at.admission.wake_pending(["mail"])
     assert at.replies() == {calls[0]: True}
     at.machine.apply(fetch("mail"))
 
     at.now += AWAIT_RECHECK_NS
-    at.door.wake_again(at.now)
+    at.admission.wake_again(at.now)
 
-    assert at.replies() == {} and not at.door.told
-    assert len(at.door.parking) == 1
+    assert at.replies() == {} and not at.admission.told
+    assert len(at.admission.waiters) == 1
 
 
 def test_a_told_job_goes_to_a_parked_fetch_when_the_one_who_was_told_does_not_come(at: AtTheDoor) -> None:
     awaiting = at.admit(an_await("mail"))
     waiting = at.admit(fetch("mail", wait_ms=10_000))
-    at.door.wake_again(at.now)
+    at.admission.wake_again(at.now)
     at.machine.apply(enqueue(1))
-    at.door.wake_pending(["mail"])
+    at.admission.wake_pending(["mail"])
     assert at.replies() == {awaiting: True} and at.batch() == []
 
     at.now += AWAIT_RECHECK_NS
-    at.door.wake_again(at.now)
+    at.admission.wake_again(at.now)
 
     assert at.batch() == [waiting]
 
@@ -404,7 +404,7 @@ def test_only_the_newest_pulls_are_kept(at: AtTheDoor, monkeypatch: pytest.Monke
 
     ids = [at.admit(Pull(0, 1_000, 10)) for _ in range(3)]
 
-    assert [waiting.call_id for waiting in at.door.pulls] == ids[1:]
+    assert [waiting.call_id for waiting in at.admission.pulls] == ids[1:]
 
 
 # Out
@@ -412,24 +412,24 @@ def test_only_the_newest_pulls_are_kept(at: AtTheDoor, monkeypatch: pytest.Monke
 
 def test_replies_to_one_peer_travel_in_one_message(at: AtTheDoor) -> None:
     for number in range(1, 4):
-        at.door.answer(b"a", number, True)
-    at.door.answer(b"b", 9, False)
+        at.admission.answer(b"a", number, True)
+    at.admission.answer(b"b", 9, False)
 
-    messages = at.door.take_replies()
+    messages = at.admission.take_replies()
 
     assert [(peer, [reply.id for reply in replies]) for peer, replies in messages] == [
         (b"a", [1, 2, 3]),
         (b"b", [9]),
     ]
-    assert at.door.take_replies() == []
+    assert at.admission.take_replies() == []
 
 
 def test_replies_too_large_for_one_message_travel_in_several_and_in_order(at: AtTheDoor) -> None:
     """The gateway's socket refuses a frame beyond the limit and cuts the line; sent again, it would do so for ever."""
     for number in range(1, 101):
-        at.door.answer(b"a", number, b"x" * (MESSAGE_BYTES_MAX // 64))
+        at.admission.answer(b"a", number, b"x" * (MESSAGE_BYTES_MAX // 64))
 
-    messages = at.door.take_replies()
+    messages = at.admission.take_replies()
 
     assert max(len(encode_replies(replies)) for _, replies in messages) < MESSAGE_BYTES_MAX // 4
     assert len(messages) < 30
@@ -437,7 +437,7 @@ def test_replies_too_large_for_one_message_travel_in_several_and_in_order(at: At
 
 
 def test_a_waiting_worker_is_seen_and_a_served_one_is_left_to_the_log(at: AtTheDoor) -> None:
-    presence = at.door._presence
+    presence = at.admission._presence
     at.admit(fetch("mail", worker="served-empty"))
     assert not presence.has_news()
 
@@ -448,9 +448,9 @@ def test_a_waiting_worker_is_seen_and_a_served_one_is_left_to_the_log(at: AtTheD
 
 
 def test_a_job_is_not_given_to_an_asker_that_is_gone(at: AtTheDoor) -> None:
-    at.door.is_there = lambda peer: peer != b"dead"
+    at.admission.is_there = lambda peer: peer != b"dead"
     waiting = [at.admit(fetch("mail", wait_ms=50, claim=n), peer=peer) for n, peer in enumerate([b"dead", PEER] * 2, 1)]
     new = at.admit(enqueue(1, 2))
 
     assert at.batch() == [new, waiting[1], waiting[3]]
-    assert len(at.door.parking) == 0
+    assert len(at.admission.waiters) == 0

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from corvo.model.errors import Refused
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.queries.events import NOW as NEWEST
 from corvo.queries.events import EventsFound, Filters, GetEvents
-from corvo.state.event_log import Journal, Told
+from corvo.state.event_log import EventLog, Told
 from corvo.wire import Call
 from shards.intake import event_waits as listeners_module
 from shards.intake.event_waits import GATHER_NS
@@ -17,7 +17,7 @@ from tests.shards.replica_group import Group
 from tests.shards.rig import GATEWAY, WAITING, Rig, a_directory
 from tests.support.builders import MS, SECOND, ack, enqueue, fetch
 
-COMPLETED = Filters(types=(Happening.COMPLETED,))
+COMPLETED = Filters(types=(EventKind.COMPLETED,))
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def test_a_listener_waits_for_news_and_hears_them_in_the_turn_that_brings_them(r
     rig.ask(enqueue(1), enqueue(2))
 
     assert seqs(rig.answers[key]) == [1, 2]
-    assert len(rig.replica.door.listeners) == 0
+    assert len(rig.replica.admission.event_waits) == 0
 
 
 def test_while_nothing_happens_nobody_looks(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.ask(enqueue(1))
     key = listen(rig, after=1)
     rig.sleep_through(SECOND)
-    monkeypatch.setattr(Journal, "after", lambda *_: pytest.fail("looked"))
+    monkeypatch.setattr(EventLog, "after", lambda *_: pytest.fail("looked"))
 
     turns = rig.sleep_through(10 * SECOND)
 
@@ -128,19 +128,19 @@ def test_of_many_questions_about_old_events_only_so_many_are_looked_into_in_a_tu
     monkeypatch.setattr(listeners_module, "EVENTS_PER_TURN", 15)
     rig.turn()
     looked_at: list[int] = []
-    after = Journal.after
+    after = EventLog.after
 
-    def counted(journal: Journal, seq: int) -> Iterator[Told]:
-        for told in after(journal, seq):
+    def counted(event_log: EventLog, seq: int) -> Iterator[Told]:
+        for told in after(event_log, seq):
             looked_at.append(told.seq)
             yield told
 
-    monkeypatch.setattr(Journal, "after", counted)
+    monkeypatch.setattr(EventLog, "after", counted)
 
     answers = rig.ask(*(GetEvents(0, filters=COMPLETED) for _ in range(6)))
     per_turn = [len(looked_at)]
     assert answers.count(EventsFound(10, [])) == 2
-    while len(rig.replica.door.listeners):
+    while len(rig.replica.admission.event_waits):
         assert rig.replica.sleep_ns() == 0
         rig.turn()
         per_turn.append(len(looked_at) - sum(per_turn))
@@ -154,7 +154,7 @@ def test_whoever_comes_while_others_are_in_line_stands_behind_them(rig: Rig, mon
     monkeypatch.setattr(listeners_module, "EVENTS_PER_TURN", 5)
     rig.turn()
     rig.ask(*(GetEvents(0, filters=COMPLETED) for _ in range(3)))
-    assert len(rig.replica.door.listeners) == 2
+    assert len(rig.replica.admission.event_waits) == 2
 
     assert rig.one(GetEvents(0, filters=COMPLETED)) is WAITING
 
@@ -176,7 +176,7 @@ def test_nobody_looks_for_one_whose_deadline_has_passed(rig: Rig, monkeypatch: p
     rig.turn()
 
     assert key not in rig.answers
-    assert len(rig.replica.door.listeners) == 0
+    assert len(rig.replica.admission.event_waits) == 0
 
 
 def test_where_many_listen_each_is_answered_less_often(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_a_listener_that_leaves_is_forgotten(rig: Rig) -> None:
     rig.turn((GATEWAY, [Call(key[1], 0, b"")]))
 
     assert rig.answers[key] == EventsFound(0, [])
-    assert len(rig.replica.door.listeners) == 0
+    assert len(rig.replica.admission.event_waits) == 0
     rig.ask(enqueue(1))  # and nobody is answered twice
 
 

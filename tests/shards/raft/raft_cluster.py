@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from shards.raft import AnyMessage, Entry, EntryKind, HardState, Membership, Options, Persist, Raft, Ready, Restored
+from shards.raft import AnyMessage, EntryKind, HardState, LogEntry, Membership, Options, Persist, Raft, Ready, Restored
 from shards.raft.messages import InstallSnapshot, decode, encode
 
 MS = 1_000_000
@@ -29,7 +29,7 @@ class State(msgspec.Struct):
     def copy(self) -> State:
         return State(self.applied, list(self.payloads), self.hash)
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: LogEntry) -> None:
         assert entry.index == self.applied + 1, "applied out of order, or twice"
         self.applied = entry.index
         if entry.kind == EntryKind.NORMAL:
@@ -44,7 +44,7 @@ class Disk:
         self.incarnation = 0
         self.hard_state = HardState()
         self.membership = membership
-        self.log: dict[int, Entry] = {}
+        self.log: dict[int, LogEntry] = {}
         self.snapshot_index = self.snapshot_term = 0
         self.state = State()
         self.reads = 0
@@ -60,7 +60,7 @@ class Disk:
         entry = self.log.get(index)
         return entry.term if entry else None
 
-    def entries(self, low: int, high: int, bytes_max: int) -> list[Entry]:
+    def entries(self, low: int, high: int, bytes_max: int) -> list[LogEntry]:
         self.reads += 1
         found = [self.log[low]]
         size = len(found[0].payload)
@@ -91,7 +91,7 @@ class Disk:
     def write_history(self, log: list[int], term: int) -> None:
         """Pretend a former life: entries of these terms, nothing committed."""
         for index, entry_term in enumerate(log, 1):
-            self.log[index] = Entry(index, entry_term, EntryKind.NORMAL, b"%d.%d" % (index, entry_term))
+            self.log[index] = LogEntry(index, entry_term, EntryKind.NORMAL, b"%d.%d" % (index, entry_term))
         self.hard_state = HardState(max([term, *log]))
 
     def compact(self, first_index: int) -> None:
@@ -137,7 +137,7 @@ class Host:
     def start(self) -> None:
         self.disk.incarnation += 1
         self.writes: deque[Write] = deque()
-        self.committed: deque[Entry] = deque()
+        self.committed: deque[LogEntry] = deque()
         self.state = self.disk.state.copy()
         self.readies: list[Ready] = []
         self.reads: list[tuple[object, int]] = []
@@ -374,6 +374,6 @@ class Cluster:
                 continue
             self.check_entry(*log.entries(index, index, 1))
 
-    def check_entry(self, entry: Entry) -> None:
+    def check_entry(self, entry: LogEntry) -> None:
         known = self.committed.setdefault(entry.index, (entry.term, entry.payload))
         assert known == (entry.term, entry.payload), f"state machine safety: index {entry.index} differs"

@@ -23,22 +23,22 @@ from raft_cluster import MS, Cluster
 
 from shards.raft import (
     AnyMessage,
-    Entry,
     EntryKind,
+    LogEntry,
     Membership,
     MembershipChange,
+    MembershipStep,
     Options,
+    RaftRefusal,
     Ready,
-    Refused,
-    Step,
 )
 from shards.raft.membership import ChangeKind
 from shards.raft.messages import (
     Append,
     AppendReply,
-    Heartbeat,
     HeartbeatReply,
     InstallSnapshot,
+    LeaderHeartbeat,
     PreVote,
     ReadReply,
     ReadRequest,
@@ -88,7 +88,7 @@ class Stage:
             words = words[1:]
         try:
             self.dispatch(words[0], words[1:])
-        except Refused as refused:
+        except RaftRefusal as refused:
             self.say(f"refused: {refused}")
         self.is_quiet = False
 
@@ -151,7 +151,7 @@ class Stage:
 
     def change(self, verb: str, name: str, replica: str) -> None:
         raft = self.cluster[name]
-        raft.propose_membership(MembershipChange((Step(CHANGES[verb], replica),)), raft.membership.config_id)
+        raft.propose_membership(MembershipChange((MembershipStep(CHANGES[verb], replica),)), raft.membership.config_id)
         self.cluster.hosts[name].turn()
 
     # --- network and time
@@ -288,7 +288,7 @@ def describe(message: AnyMessage) -> str:
         text += f" index={message.index}"
         if message.rejected:
             text += f" rejected hint={message.hint_index}/{message.hint_term}"
-    elif isinstance(message, Heartbeat):
+    elif isinstance(message, LeaderHeartbeat):
         text += f" commit={message.commit} round={message.round}"
     elif isinstance(message, HeartbeatReply):
         text += f" round={message.round}"
@@ -307,7 +307,7 @@ def describe(message: AnyMessage) -> str:
     return text
 
 
-def describe_entry(entry: Entry) -> str:
+def describe_entry(entry: LogEntry) -> str:
     if entry.kind == EntryKind.NOOP:
         return f"{entry.index} (empty)"
     if entry.kind == EntryKind.MEMBERSHIP:

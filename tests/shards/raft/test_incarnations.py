@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shards.raft.incarnations import Incarnations, Verdict
-from shards.raft.messages import AppendReply, Heartbeat, Hello
+from shards.raft.messages import AppendReply, Hello, LeaderHeartbeat
 
 
-def a_request(sender: int, receiver: int) -> Heartbeat:
-    return Heartbeat("b", "a", sender, receiver, 1, commit=0, round=1)
+def a_request(sender: int, receiver: int) -> LeaderHeartbeat:
+    return LeaderHeartbeat("b", "a", sender, receiver, 1, commit=0, round=1)
 
 
 def an_answer(sender: int, receiver: int) -> AppendReply:

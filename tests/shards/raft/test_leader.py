@@ -6,7 +6,7 @@ import pytest
 from raft_cluster import MS, Cluster, T
 from test_traps_of_leaders import change, grow
 
-from shards.raft import MembershipRefused, Options, Refused, Transferring, add_learner, promote, remove
+from shards.raft import MembershipRefused, Options, RaftRefusal, Transferring, add_learner, promote, remove
 from shards.raft.messages import Append
 
 
@@ -65,7 +65,7 @@ def test_a_transfer_moves_leadership_without_a_timeout() -> None:
 def test_a_replica_without_a_leader_refuses(request_name: str) -> None:
     cluster = Cluster("abc")
 
-    with pytest.raises(Refused):
+    with pytest.raises(RaftRefusal):
         if request_name == "propose":
             cluster["a"].propose([b"one"])
         elif request_name == "transfer":

@@ -10,13 +10,13 @@ from raft_examples import examples
 
 from shards.raft.log import Log, Restored
 from shards.raft.membership import Membership
-from shards.raft.messages import Entry, EntryKind, HardState
+from shards.raft.messages import EntryKind, HardState, LogEntry
 
 NORMAL = EntryKind.NORMAL
 
 
-def entry(index: int, term: int, payload: bytes = b"x", kind: EntryKind = NORMAL) -> Entry:
-    return Entry(index, term, kind, payload)
+def entry(index: int, term: int, payload: bytes = b"x", kind: EntryKind = NORMAL) -> LogEntry:
+    return LogEntry(index, term, kind, payload)
 
 
 def a_log(terms: list[int], commit: int = 0, tail_bytes_max: int = 1 << 20, in_memory: bool = True) -> Log:

@@ -12,7 +12,7 @@ from shards.raft.membership import (
     ImpossibleChange,
     Membership,
     MembershipChange,
-    Step,
+    MembershipStep,
     add_learner,
     enter,
     is_consistent,
@@ -44,7 +44,7 @@ def test_a_demoted_voter_is_a_learner_only_after_the_joint_phase() -> None:
 
 
 def test_a_replica_can_be_replaced_in_one_step() -> None:
-    change = MembershipChange((Step(ChangeKind.PROMOTE, "d"), Step(ChangeKind.REMOVE, "a")))
+    change = MembershipChange((MembershipStep(ChangeKind.PROMOTE, "d"), MembershipStep(ChangeKind.REMOVE, "a")))
 
     assert leave(enter(ABC, change, 9), 10) == Membership(10, ("b", "c", "d"))
 
@@ -58,8 +58,11 @@ def test_a_replica_can_be_replaced_in_one_step() -> None:
         (remove("x"), "no member"),
         (add_learner(""), "no name"),
         (MembershipChange(()), "no steps"),
-        (MembershipChange(tuple(Step(ChangeKind.REMOVE, name) for name in "abc")), "no voter"),
-        (MembershipChange((Step(ChangeKind.REMOVE, "a"), Step(ChangeKind.ADD_LEARNER, "a"))), "twice"),
+        (MembershipChange(tuple(MembershipStep(ChangeKind.REMOVE, name) for name in "abc")), "no voter"),
+        (
+            MembershipChange((MembershipStep(ChangeKind.REMOVE, "a"), MembershipStep(ChangeKind.ADD_LEARNER, "a"))),
+            "twice",
+        ),
     ],
 )
 def test_an_impossible_change_says_why(change: MembershipChange, reason: str) -> None:
@@ -88,12 +91,12 @@ def test_alone_means_one_voter_and_no_joint_phase() -> None:
     assert not Membership(0, ("b",)).is_alone("a")
 
 
-steps = st.builds(Step, st.sampled_from(ChangeKind), st.sampled_from("abcdef"))
+steps = st.builds(MembershipStep, st.sampled_from(ChangeKind), st.sampled_from("abcdef"))
 
 
 @examples(150)
 @given(st.lists(st.lists(steps, min_size=1, max_size=3), max_size=12))
-def test_any_sequence_of_changes_stays_consistent_and_quorums_overlap(changes: list[list[Step]]) -> None:
+def test_any_sequence_of_changes_stays_consistent_and_quorums_overlap(changes: list[list[MembershipStep]]) -> None:
     current = Membership(0, ("a", "b", "c"))
     for index, sequence in enumerate(changes, 1):
         try:
@@ -114,7 +117,7 @@ def test_any_sequence_of_changes_stays_consistent_and_quorums_overlap(changes: l
 
 @examples(100)
 @given(st.lists(steps, min_size=2, max_size=4, unique_by=lambda step: step.replica))
-def test_one_joint_change_equals_the_chain_of_its_steps(sequence: list[Step]) -> None:
+def test_one_joint_change_equals_the_chain_of_its_steps(sequence: list[MembershipStep]) -> None:
     start = Membership(0, ("a", "b", "c"), (), ("d", "e"))
     try:
         together = enter(start, MembershipChange(tuple(sequence)), 1)

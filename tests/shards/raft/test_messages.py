@@ -10,12 +10,12 @@ from shards.raft.messages import (
     AnyMessage,
     Append,
     AppendReply,
-    Entry,
     EntryKind,
-    Heartbeat,
     HeartbeatReply,
     Hello,
     InstallSnapshot,
+    LeaderHeartbeat,
+    LogEntry,
     PreVote,
     PreVoteReply,
     ReadReply,
@@ -29,7 +29,7 @@ from shards.raft.messages import (
 )
 
 HEADER = ("a", "b", 3, 4, 7)
-ONE = Entry(5, 7, EntryKind.NORMAL, b"\x00one")
+ONE = LogEntry(5, 7, EntryKind.NORMAL, b"\x00one")
 
 PINNED: list[tuple[AnyMessage, str]] = [
     (Hello(*HEADER), "9601a161a162030407"),
@@ -42,7 +42,7 @@ PINNED: list[tuple[AnyMessage, str]] = [
         "9a06a161a162030407040602919405070" + "0c404006f6e65",
     ),
     (AppendReply(*HEADER, index=5), "9b07a161a16203040705c200009200c400"),
-    (Heartbeat(*HEADER, commit=2, round=8, point=StatePoint(2, b"h")), "9908a161a16203040702089202c40168"),
+    (LeaderHeartbeat(*HEADER, commit=2, round=8, point=StatePoint(2, b"h")), "9908a161a16203040702089202c40168"),
     (HeartbeatReply(*HEADER, round=8), "9809a161a162030407089200c400"),
     (
         InstallSnapshot(*HEADER, index=9, index_term=6, membership=Membership(3, ("a",))),
@@ -80,8 +80,8 @@ def test_what_nobody_can_have_sent_is_not_decoded(frame: bytes) -> None:
         Append(*HEADER, prev_index=-1, prev_term=6, commit=2, entries=[]),
         Append(*HEADER, prev_index=3, prev_term=6, commit=2, entries=[ONE]),
         Append(*HEADER, prev_index=4, prev_term=6, commit=2, entries=[ONE, ONE]),
-        Append(*HEADER, prev_index=4, prev_term=6, commit=2, entries=[Entry(5, 8, EntryKind.NORMAL, b"")]),
-        Append(*HEADER, prev_index=4, prev_term=6, commit=2, entries=[Entry(5, 5, EntryKind.NORMAL, b"")]),
+        Append(*HEADER, prev_index=4, prev_term=6, commit=2, entries=[LogEntry(5, 8, EntryKind.NORMAL, b"")]),
+        Append(*HEADER, prev_index=4, prev_term=6, commit=2, entries=[LogEntry(5, 5, EntryKind.NORMAL, b"")]),
         AppendReply(*HEADER, index=-1),
         InstallSnapshot(*HEADER, index=0, index_term=6, membership=Membership()),
         InstallSnapshot(*HEADER, index=9, index_term=8, membership=Membership()),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raft_examples import examples
 
-from shards.raft.quorum import UNBOUNDED, Tally, agreed, agreed_jointly, tally, tally_jointly
+from shards.raft.quorum import UNBOUNDED, VoteCount, agreed, agreed_jointly, tally, tally_jointly
 
 values = st.lists(st.integers(0, 12), max_size=7)
 votes = st.dictionaries(st.sampled_from("abcdefgh"), st.booleans())
@@ -33,13 +33,13 @@ def test_a_joint_agreement_needs_both_majorities(incoming: list[int], outgoing: 
     assert agreed_jointly(incoming, outgoing) == min(naive_agreed(incoming), naive_agreed(outgoing))
 
 
-def naive_tally(electorate: set[str], cast: dict[str, bool]) -> Tally:
+def naive_tally(electorate: set[str], cast: dict[str, bool]) -> VoteCount:
     """Complete the missing votes in the best and in the worst way."""
     missing = electorate - cast.keys()
     granted = {voter for voter in electorate if cast.get(voter)}
     if not electorate or len(granted) * 2 > len(electorate):
-        return Tally.WON
-    return Tally.PENDING if len(granted | missing) * 2 > len(electorate) else Tally.LOST
+        return VoteCount.WON
+    return VoteCount.PENDING if len(granted | missing) * 2 > len(electorate) else VoteCount.LOST
 
 
 @examples(200)
@@ -55,17 +55,17 @@ def test_a_joint_election_is_won_twice_or_lost_once(
 ) -> None:
     results = {naive_tally(incoming, cast), naive_tally(outgoing, cast)}
 
-    expected = Tally.WON
-    if Tally.PENDING in results:
-        expected = Tally.PENDING
-    if Tally.LOST in results:
-        expected = Tally.LOST
+    expected = VoteCount.WON
+    if VoteCount.PENDING in results:
+        expected = VoteCount.PENDING
+    if VoteCount.LOST in results:
+        expected = VoteCount.LOST
 
     assert tally_jointly(incoming, outgoing, cast) is expected
 
 
 def test_votes_of_strangers_do_not_count() -> None:
-    assert tally("abc", {"a": True, "x": True, "y": True}) is Tally.PENDING
+    assert tally("abc", {"a": True, "x": True, "y": True}) is VoteCount.PENDING
 
 
 @examples(100)

@@ -12,7 +12,7 @@ import random
 import pytest
 from raft_cluster import MS, Cluster, T
 
-from shards.raft import MembershipChange, Options, Refused, Step
+from shards.raft import MembershipChange, MembershipStep, Options, RaftRefusal
 from shards.raft.membership import ChangeKind
 
 SEEDS = int(os.environ.get("RAFT_SEEDS", "40"))
@@ -108,7 +108,7 @@ class Storm:
         payload = b"%d:" % self.count + b"x" * self.random.choice([1, 50, 150])
         try:
             (position,) = self.cluster.propose(leader.id, payload)
-        except Refused:
+        except RaftRefusal:
             return
         self.proposed[position] = payload
 
@@ -121,7 +121,7 @@ class Storm:
         least = max(self.cluster.committed, default=0)
         try:
             host.raft.read_index(self.count)
-        except Refused:
+        except RaftRefusal:
             return
         self.reads[self.count] = (name, least)
         host.turn()
@@ -187,7 +187,7 @@ class Storm:
         if leader is not None:
             try:
                 leader.transfer(self.random.choice(list(self.cluster.hosts)))
-            except Refused:
+            except RaftRefusal:
                 return
             self.cluster.hosts[leader.id].turn()
 
@@ -204,8 +204,8 @@ class Storm:
         if kind is ChangeKind.ADD_LEARNER and replica in self.cluster.hosts:
             return  # an id is never used twice
         try:
-            leader.propose_membership(MembershipChange((Step(kind, replica),)), leader.membership.config_id)
-        except Refused:
+            leader.propose_membership(MembershipChange((MembershipStep(kind, replica),)), leader.membership.config_id)
+        except RaftRefusal:
             return
         if replica not in self.cluster.hosts:
             self.cluster.join(replica)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from raft_cluster import MS, Cluster, T
 
 from shards.raft import Options, remove
-from shards.raft.messages import Heartbeat
+from shards.raft.messages import LeaderHeartbeat
 
 
 def test_reads_of_a_follower_are_confirmed_by_the_leader() -> None:
@@ -44,7 +44,7 @@ def test_many_reads_share_one_round() -> None:
         leader.read_index(number)
     cluster.settle()
 
-    assert len(cluster.sent_by("a", Heartbeat)) == 2
+    assert len(cluster.sent_by("a", LeaderHeartbeat)) == 2
     assert len(cluster.hosts["a"].reads) == 50
 
 
@@ -82,4 +82,4 @@ def test_a_lease_read_that_was_answered_too_late_is_asked_again_only_after_a_tic
     ready = leader.ready()
 
     assert ready.lease_reads == []
-    assert any(isinstance(message, Heartbeat) for message in ready.send_now)
+    assert any(isinstance(message, LeaderHeartbeat) for message in ready.send_now)

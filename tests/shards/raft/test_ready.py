@@ -7,11 +7,11 @@ import pytest
 from shards.raft import Options
 from shards.raft.divergence import StatePoints
 from shards.raft.messages import StatePoint
-from shards.raft.ready import Outbox
+from shards.raft.ready import ReadyBuilder
 
 
 def test_writes_complete_in_order_and_once() -> None:
-    outbox = Outbox()
+    outbox = ReadyBuilder()
     first, second = outbox.open_persist(3, 0), outbox.open_persist(5, 0)
 
     with pytest.raises(AssertionError):
@@ -22,7 +22,7 @@ def test_writes_complete_in_order_and_once() -> None:
 
 
 def test_a_cut_lowers_what_pending_writes_make_stable() -> None:
-    outbox = Outbox()
+    outbox = ReadyBuilder()
     tokens = [outbox.open_persist(index, 0) for index in (3, 5, 7)]
 
     outbox.cut(4)
@@ -32,7 +32,7 @@ def test_a_cut_lowers_what_pending_writes_make_stable() -> None:
 
 
 def test_a_self_vote_belongs_to_one_write() -> None:
-    outbox = Outbox()
+    outbox = ReadyBuilder()
     outbox.self_vote_term = 4
     first, second = outbox.open_persist(0, 0), outbox.open_persist(0, 0)
 
@@ -41,7 +41,7 @@ def test_a_self_vote_belongs_to_one_write() -> None:
 
 
 def test_the_age_of_the_oldest_write_is_known() -> None:
-    outbox = Outbox()
+    outbox = ReadyBuilder()
     assert outbox.stalled_ns(100) == 0
     outbox.open_persist(0, 30)
     outbox.open_persist(0, 90)

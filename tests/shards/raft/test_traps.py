@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from raft_cluster import MS, Cluster, T
 
-from shards.raft import Entry, EntryKind, Options, Role
+from shards.raft import EntryKind, LogEntry, Options, Role
 from shards.raft.messages import (
     Append,
     AppendReply,
-    Heartbeat,
     HeartbeatReply,
     Hello,
+    LeaderHeartbeat,
     PreVote,
     PreVoteReply,
     TimeoutNow,
@@ -27,8 +27,8 @@ def header(cluster: Cluster, sender: str, receiver: str, term: int) -> tuple[str
     return sender, receiver, disks.get(sender, 1), disks[receiver], term
 
 
-def entries(first: int, *terms: int) -> list[Entry]:
-    return [Entry(first + n, term, EntryKind.NORMAL, b"%d.%d" % (first + n, term)) for n, term in enumerate(terms)]
+def entries(first: int, *terms: int) -> list[LogEntry]:
+    return [LogEntry(first + n, term, EntryKind.NORMAL, b"%d.%d" % (first + n, term)) for n, term in enumerate(terms)]
 
 
 def append(
@@ -230,7 +230,7 @@ def test_trap_07_a_delayed_duplicate_removes_nothing() -> None:
 @pytest.mark.parametrize("commit", [3, 9])
 def test_trap_08_a_high_commit_index_never_reaches_an_unverified_tail(commit: int) -> None:
     cluster = Cluster("abc", logs={"b": [1, 1, 2, 2]})
-    cluster.deliver(Heartbeat(*header(cluster, "a", "b", 3), commit=commit, round=1))
+    cluster.deliver(LeaderHeartbeat(*header(cluster, "a", "b", 3), commit=commit, round=1))
     assert cluster["b"].commit_index == 0
 
     append(cluster, "a", "b", 3, (2, 1), commit=commit)
@@ -249,7 +249,7 @@ def test_trap_09_a_heartbeat_tells_no_more_than_the_receiver_holds() -> None:
 
     cluster.tick(100 * MS, "a")
 
-    told = {m.receiver: m.commit for m in cluster.sent_by("a", Heartbeat)}
+    told = {m.receiver: m.commit for m in cluster.sent_by("a", LeaderHeartbeat)}
     assert told == {"b": 6, "c": 1}
 
 
@@ -258,7 +258,7 @@ def test_trap_10_commitment_never_goes_back() -> None:
     append(cluster, "a", "b", 1, (0, 0), 1, 1, 1, commit=3)
 
     append(cluster, "c", "b", 2, (3, 1), 2, commit=1)
-    cluster.deliver(Heartbeat(*header(cluster, "c", "b", 2), commit=0, round=1))
+    cluster.deliver(LeaderHeartbeat(*header(cluster, "c", "b", 2), commit=0, round=1))
 
     assert cluster["b"].commit_index == 3
 
@@ -360,7 +360,7 @@ def test_trap_16_a_second_leader_of_one_term_ends_the_process() -> None:
     for receiver in "ac":
         sender = "b" if receiver == "c" else "c"
         with pytest.raises(AssertionError, match="two leaders"):
-            cluster.deliver(Heartbeat(*header(cluster, sender, receiver, leader.term), commit=0, round=1))
+            cluster.deliver(LeaderHeartbeat(*header(cluster, sender, receiver, leader.term), commit=0, round=1))
 
 
 def test_trap_17_a_replica_that_was_cut_off_does_not_depose_the_leader() -> None:
@@ -459,7 +459,7 @@ def test_trap_54_a_starved_loop_sees_its_messages_before_its_timers() -> None:
     leader = cluster.elect("a")
     term = leader.term
     cluster.tick(100 * MS, "a")
-    late = cluster.take(Heartbeat, "b")
+    late = cluster.take(LeaderHeartbeat, "b")
     cluster.settle()
 
     for message in late:
@@ -481,7 +481,7 @@ def test_trap_54_a_leader_that_was_starved_sends_one_heartbeat_not_a_hundred() -
     cluster.tick(10 * T, "a")
 
     assert leader.is_leader
-    assert len(cluster.sent_by("a", Heartbeat)) == 2
+    assert len(cluster.sent_by("a", LeaderHeartbeat)) == 2
 
 
 def test_trap_55_a_stopped_follower_asks_once_before_it_hears_the_leader() -> None:
@@ -491,7 +491,7 @@ def test_trap_55_a_stopped_follower_asks_once_before_it_hears_the_leader() -> No
     cluster.run(200 * MS)
     for _ in range(600):
         cluster.tick(100 * MS, "a", "b")
-        cluster.take(Heartbeat, "c")
+        cluster.take(LeaderHeartbeat, "c")
         cluster.settle()
     cluster.sent.clear()
 

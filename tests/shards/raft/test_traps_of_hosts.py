@@ -26,13 +26,13 @@ from corvo.state.tables import Tables, decode_applied
 from corvo.wire import Entry as Payload
 from corvo.wire import encode, operations_of
 from shards.raft import EntryKind
-from shards.raft.messages import Heartbeat
+from shards.raft.messages import LeaderHeartbeat
 from shards.storage import leveldb
 from shards.storage.leveldb import Disk, DiskFailed
-from shards.storage.raft_log import LogDisk
+from shards.storage.raft_log import RaftLog
 from tests.shards.rig import IDENTITY, Rig, files_end_at, newest_log, records_of
+from tests.simulation.admission import Request
 from tests.simulation.cluster import Cluster as Simulation
-from tests.simulation.door import Request
 from tests.simulation.network import CLEAR
 from tests.simulation.plan import make_plan
 from tests.support import strategies
@@ -43,7 +43,7 @@ HUGE = 1 << 40
 
 def replayed(disk: Disk) -> tuple[dict[bytes, bytes], bytes]:
     """What a machine that was never interrupted makes of the log on this disk."""
-    log, tables = LogDisk(disk), Tables(MemoryKV())
+    log, tables = RaftLog(disk), Tables(MemoryKV())
     for entry in log.entries(1, log.last_index, HUGE) if log.last_index else []:
         if entry.kind == EntryKind.NORMAL:
             apply_entry(tables, entry.index, entry.term, *operations_of(entry.payload))
@@ -81,7 +81,7 @@ def test_trap_43_the_state_lies_on_disk_under_the_index_that_it_has_come_to(tmp_
         raw = disk.get(keys.APPLIED)
         applied = decode_applied(raw).index if raw is not None else 0
         machine = Tables(MemoryKV())
-        for entry in LogDisk(disk).entries(1, applied, HUGE) if applied else []:
+        for entry in RaftLog(disk).entries(1, applied, HUGE) if applied else []:
             now, operations = operations_of(entry.payload) if entry.kind == EntryKind.NORMAL else (0, [])
             apply_entry(machine, entry.index, entry.term, now, operations)
         assert records_of(disk) == records_of(machine.overlay), f"the state on disk is not that of {applied}"
@@ -178,12 +178,12 @@ def _opened_with_a_flipped_bit(rig: Rig, image: Path, file: Path, at: int) -> An
 
 def _lengths(log: Path) -> list[int]:
     """Where the lengths of the records in a log file of LevelDB are, each behind 4 bytes of checksum."""
-    content, places, at = log.read_bytes(), [], 0
+    content, paths, at = log.read_bytes(), [], 0
     assert len(content) < 32_768, "one block"
     while at + 7 <= len(content):
-        places.append(at + 5)  # its high byte
+        paths.append(at + 5)  # its high byte
         at += 7 + int.from_bytes(content[at + 4 : at + 6], "little")
-    return places
+    return paths
 
 
 def test_trap_47_a_flipped_bit_stops_the_replica_or_changes_nothing(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ def test_trap_47_a_flipped_bit_stops_the_replica_or_changes_nothing(tmp_path: Pa
     rig.kill()
 
     for file in (path for path in sorted(rig.path.iterdir()) if not path.name.startswith("LO")):
-        places = set(range(file.stat().st_size)) - set(_lengths(file) if file.suffix == ".log" else [])
-        for at in dice.sample(sorted(places), min(40, len(places))):
+        paths = set(range(file.stat().st_size)) - set(_lengths(file) if file.suffix == ".log" else [])
+        for at in dice.sample(sorted(paths), min(40, len(paths))):
             found = _opened_with_a_flipped_bit(rig, tmp_path / "image", file, at)
             assert found in (None, state), f"{file.name} at {at}: entries are missing and nobody noticed"
             refused += found is None
@@ -322,7 +322,7 @@ def test_trap_53_an_idle_group_never_falls_asleep(seed: int) -> None:
     assert all(deadline is not None and deadline <= cluster.now_ns + 2 * T for deadline in deadlines.values())
     cluster.sent.clear()
     cluster.run(T, 100 * MS)
-    assert len(cluster.sent_by("a", Heartbeat)) >= 2 * T // leader.options.heartbeat_ns
+    assert len(cluster.sent_by("a", LeaderHeartbeat)) >= 2 * T // leader.options.heartbeat_ns
 
     cluster.crash("a")
     cluster.run(2 * leader.options.election_ns + 200 * MS)

@@ -19,12 +19,12 @@ from shards.raft import (
 from shards.raft.messages import (
     Append,
     AppendReply,
-    Entry,
     EntryKind,
-    Heartbeat,
     HeartbeatReply,
     Hello,
     InstallSnapshot,
+    LeaderHeartbeat,
+    LogEntry,
     ReadRequest,
     TimeoutNow,
     Vote,
@@ -161,7 +161,7 @@ def test_trap_24_a_lease_that_is_over_is_not_used() -> None:
     ready = leader.ready()
 
     assert ready.lease_reads == []
-    assert any(isinstance(m, Heartbeat) for m in ready.send_now)
+    assert any(isinstance(m, LeaderHeartbeat) for m in ready.send_now)
 
 
 def test_trap_25_a_transfer_voids_the_lease_for_the_whole_term() -> None:
@@ -490,13 +490,13 @@ def test_trap_38_a_snapshot_that_the_log_covers_only_moves_commitment() -> None:
     cluster = Cluster("abc")
     cluster.elect("a")
     cluster.propose("a", *[b"x"] * 5)
-    cluster.filter = lambda m: not (isinstance(m, Append | Heartbeat) and m.receiver == "b")
+    cluster.filter = lambda m: not (isinstance(m, Append | LeaderHeartbeat) and m.receiver == "b")
     b_append = Append(
         *cluster["a"].header("b"),
         prev_index=1,
         prev_term=1,
         commit=1,
-        entries=[Entry(2 + n, 1, EntryKind.NORMAL, b"x") for n in range(5)],
+        entries=[LogEntry(2 + n, 1, EntryKind.NORMAL, b"x") for n in range(5)],
     )
     cluster.deliver(b_append)
     cluster.settle()
@@ -588,7 +588,7 @@ def test_trap_42_a_late_completion_does_not_mark_overwritten_entries_stable() ->
     host.holds_disk = True
 
     def send(sender: str, term: int, *terms: int) -> None:
-        entries = [Entry(n, t, EntryKind.NORMAL, b"%d" % t) for n, t in enumerate(terms, 1)]
+        entries = [LogEntry(n, t, EntryKind.NORMAL, b"%d" % t) for n, t in enumerate(terms, 1)]
         cluster.deliver(Append(sender, "b", 1, 1, term, prev_index=0, prev_term=0, commit=0, entries=entries))
 
     send("a", 1, 1, 1, 1)

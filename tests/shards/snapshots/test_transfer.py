@@ -16,8 +16,8 @@ from corvo.state import keys
 from corvo.state.tables import Applied, Tables
 from shards import raft
 from shards.group.messages import (
-    Letter,
-    Posted,
+    MessageBody,
+    PeerMessage,
     SnapshotEnded,
     SnapshotOffer,
     SnapshotPiece,
@@ -30,7 +30,7 @@ from shards.raft.messages import AppendReply, Hello
 from shards.snapshots import streams, transfer
 from shards.snapshots.transfer import SESSION_IDLE_NS, SILENCE_NS, Complete, Event, Sent, Snapshots, finish_install
 from shards.storage.leveldb import Disk
-from shards.storage.raft_log import LogDisk, encode
+from shards.storage.raft_log import RaftLog, encode
 from tests.shards.rig import a_directory, records_of
 from tests.support.builders import job_id
 
@@ -71,11 +71,11 @@ def own_things(index: int) -> dict[bytes, bytes | None]:
 class End:
     """A replica as far as states are concerned."""
 
-    def __init__(self, directory: Path, name: str) -> None:
+    def __init__(self, address_book: Path, name: str) -> None:
         self.name = name
-        self.path = directory / name / "00"
+        self.path = address_book / name / "00"
         self.identity = f"cluster/{name}/0/1/1".encode()
-        self.posted: deque[Posted] = deque()
+        self.posted: deque[PeerMessage] = deque()
         self.events: list[Event] = []
         self.path.parent.mkdir()
         Disk.create(self.path, self.identity)
@@ -95,30 +95,30 @@ class End:
         self.stop()
         self.start()
 
-    def _post(self, posted: Posted) -> bool:
+    def _post(self, posted: PeerMessage) -> bool:
         # Through the envelope, as on the wire.
-        self.posted.append(Posted(posted.node, unseal(GROUP, seal(GROUP, self.name, posted.letter)).letter))
+        self.posted.append(PeerMessage(posted.node, unseal(GROUP, seal(GROUP, self.name, posted.body)).body))
         return True
 
-    def take(self, sender: str, letter: Letter, now_ns: int) -> None:
-        event = self.snapshots.receive(Posted(sender, letter), now_ns)
+    def take(self, sender: str, body: MessageBody, now_ns: int) -> None:
+        event = self.snapshots.receive(PeerMessage(sender, body), now_ns)
         if event is not None:
             self.events.append(event)
 
     def tick(self, now_ns: int) -> None:
         self.events += self.snapshots.tick(now_ns)
 
-    def letters(self) -> list[Letter]:
-        found = [posted.letter for posted in self.posted]
+    def messages(self) -> list[MessageBody]:
+        found = [posted.body for posted in self.posted]
         self.posted.clear()
         return found
 
 
 class Pair:
-    def __init__(self, directory: Path, jobs: int = 40) -> None:
+    def __init__(self, address_book: Path, jobs: int = 40) -> None:
         self.now_ns = SECOND
-        self.leader = End(directory, LEADER)
-        self.follower = End(directory, FOLLOWER)
+        self.leader = End(address_book, LEADER)
+        self.follower = End(address_book, FOLLOWER)
         self.pieces = 0
         self.leader.disk.write(
             state(jobs), own_things(51), {keys.APPLIED: encode(APPLIED), keys.MEMBERSHIP: encode(MEMBERS)}
@@ -141,8 +141,8 @@ class Pair:
             if not sender.posted:
                 return
             posted = sender.posted.popleft()
-            self.pieces += isinstance(posted.letter, SnapshotPiece)
-            receiver.take(sender.name, posted.letter, self.now_ns)
+            self.pieces += isinstance(posted.body, SnapshotPiece)
+            receiver.take(sender.name, posted.body, self.now_ns)
 
     def pass_time(self, ns: int) -> None:
         self.now_ns += ns
@@ -259,9 +259,9 @@ def test_a_piece_ends_soon_after_it_has_enough(pair: Pair) -> None:
 
     while pair.leader.posted or pair.follower.posted:
         pair.carry(1)
-        for letter in (posted.letter for posted in pair.leader.posted):
-            if isinstance(letter, SnapshotPiece):
-                sizes = [len(key) + len(value) for key, value in letter.records]
+        for body in (posted.body for posted in pair.leader.posted):
+            if isinstance(body, SnapshotPiece):
+                sizes = [len(key) + len(value) for key, value in body.records]
                 assert sum(sizes[:-1]) < 500
 
 
@@ -272,7 +272,7 @@ def test_a_replica_can_live_on_what_was_installed_and_tells_the_leader_so(pair: 
     pair.finish()
 
     disk = pair.follower.disk
-    log = LogDisk(disk)
+    log = RaftLog(disk)
     restored = log.restored(Tables(disk).applied.index, raft.Membership())
     core = raft.Raft(FOLLOWER, log.next_incarnation(), restored, log, raft.Options(), 1, pair.now_ns)
     pair.follower.events.clear()
@@ -311,22 +311,22 @@ def test_what_was_forgotten_stays_forgotten_until_the_group_has_taken_us_in_anew
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_lost_repeated_and_reordered_letters_do_no_harm(data: st.DataObject) -> None:
-    with a_directory() as directory:
-        pair = Pair(directory, jobs=12)
+    with a_directory() as address_book:
+        pair = Pair(address_book, jobs=12)
         sent = records_of(pair.leader.disk)
-        under_way: list[tuple[End, str, Letter]] = []
+        under_way: list[tuple[End, str, MessageBody]] = []
         pair.send()
         for step in range(400):
             for end, other in ((pair.leader, pair.follower), (pair.follower, pair.leader)):
-                under_way += [(other, end.name, letter) for letter in end.letters()]
+                under_way += [(other, end.name, body) for body in end.messages()]
             if any(isinstance(event, Complete) for event in pair.follower.events):
                 break
             fate = data.draw(st.sampled_from(["deliver", "lose", "repeat", "wait"])) if step < 100 else "deliver"
             if under_way and fate != "wait":
                 place = data.draw(st.integers(0, len(under_way) - 1)) if step < 100 else 0
-                receiver, sender, letter = under_way[place] if fate == "repeat" else under_way.pop(place)
+                receiver, sender, body = under_way[place] if fate == "repeat" else under_way.pop(place)
                 if fate != "lose":
-                    receiver.take(sender, letter, pair.now_ns)
+                    receiver.take(sender, body, pair.now_ns)
             else:
                 pair.pass_time(SECOND)
                 if not pair.leader.snapshots.transfers() or not pair.follower.snapshots.transfers():
@@ -346,9 +346,9 @@ def test_a_piece_that_was_lost_is_asked_for_again_after_a_second(pair: Pair) -> 
     due = pair.follower.snapshots.next_tick_ns()
     assert due == pair.now_ns + SECOND
     pair.pass_time(SECOND - 1)
-    assert pair.follower.letters() == []
+    assert pair.follower.messages() == []
     pair.pass_time(1)
-    (want,) = (posted.letter for posted in pair.follower.posted)
+    (want,) = (posted.body for posted in pair.follower.posted)
     pair.carry()
 
     assert isinstance(want, SnapshotWant) and want.after
@@ -359,10 +359,10 @@ def test_a_damaged_piece_ends_the_stream_for_both(pair: Pair) -> None:
     pair.send()
     pair.carry(4)
     posted = pair.leader.posted.popleft()
-    assert isinstance(posted.letter, SnapshotPiece)
-    (key, value), *rest = posted.letter.records
+    assert isinstance(posted.body, SnapshotPiece)
+    (key, value), *rest = posted.body.records
 
-    damaged = msgspec.structs.replace(posted.letter, records=[(key, value + b"?"), *rest])
+    damaged = msgspec.structs.replace(posted.body, records=[(key, value + b"?"), *rest])
     pair.follower.take(LEADER, damaged, pair.now_ns)
     pair.carry()
 
@@ -387,17 +387,17 @@ def test_any_damage_is_noticed(pair: Pair, damage: Callable[[SnapshotPiece], Sna
     pair.send()
     pair.carry(4)
     (posted,) = pair.leader.posted
-    assert isinstance(posted.letter, SnapshotPiece)
+    assert isinstance(posted.body, SnapshotPiece)
 
-    pair.follower.take(LEADER, damage(posted.letter), pair.now_ns)
+    pair.follower.take(LEADER, damage(posted.body), pair.now_ns)
 
-    (ended,) = pair.follower.letters()
+    (ended,) = pair.follower.messages()
     assert isinstance(ended, SnapshotEnded) and not ended.ok
 
 
 def test_a_marker_that_was_altered_on_the_way_is_noticed_with_the_first_piece(pair: Pair) -> None:
     pair.send()
-    offer = pair.leader.posted.popleft().letter
+    offer = pair.leader.posted.popleft().body
     assert isinstance(offer, SnapshotOffer)
 
     pair.follower.take(LEADER, msgspec.structs.replace(offer, applied=encode(Applied(50, 4))), pair.now_ns)
@@ -438,13 +438,13 @@ def test_a_new_request_for_the_same_peer_goes_on_with_the_stream(pair: Pair) -> 
     pair.carry(6)
     first = pair.leader.snapshots.transfers()
     pair.follower.restart()
-    pair.leader.letters()
+    pair.leader.messages()
 
     pair.send(term=6)
     (posted,) = pair.leader.posted
     pair.carry()
 
-    assert isinstance(posted.letter, SnapshotOffer) and posted.letter.session & 0xFFFF_FFFF == 1
+    assert isinstance(posted.body, SnapshotOffer) and posted.body.session & 0xFFFF_FFFF == 1
     assert first[0].records > 0
     assert (pair.received().term, pair.received().index) == (6, 50)
     assert pair.leader.events == [Sent(FOLLOWER, True)]
@@ -485,7 +485,7 @@ def test_a_receiver_that_hears_nothing_gives_up(pair: Pair) -> None:
 
     for _ in range(SILENCE_NS // SECOND + 1):
         pair.pass_time(SECOND)
-        pair.follower.letters()
+        pair.follower.messages()
 
     assert pair.follower.snapshots.transfers() == []
     assert pair.follower.snapshots.next_tick_ns() is None
@@ -546,7 +546,7 @@ def test_a_request_after_a_long_silence_begins_anew(pair: Pair) -> None:
 
     pair.send()
 
-    offers = [letter for letter in pair.leader.letters() if isinstance(letter, SnapshotOffer)]
+    offers = [body for body in pair.leader.messages() if isinstance(body, SnapshotOffer)]
     assert [offer.install.index for offer in offers] == [50, 55]
     assert offers[0].session < offers[1].session
 
@@ -583,7 +583,7 @@ def test_a_group_that_never_changed_has_its_founders_from_the_message(pair: Pair
 
 def test_a_later_leader_takes_over_and_an_earlier_one_does_not(pair: Pair) -> None:
     pair.send()
-    offer = pair.leader.posted.popleft().letter
+    offer = pair.leader.posted.popleft().body
     assert isinstance(offer, SnapshotOffer)
     of_third = msgspec.structs.replace(offer, session=1, install=install_for(sender=THIRD, term=6, index=70))
     pair.follower.take(LEADER, offer, 1)

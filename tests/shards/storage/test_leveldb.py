@@ -265,8 +265,8 @@ parts = st.lists(st.dictionaries(small_keys, st.none() | st.binary(max_size=3), 
 def test_a_disk_answers_as_the_map_in_memory_does(
     batches: list[list[dict[bytes, bytes | None]]], start: bytes, stop: bytes
 ) -> None:
-    with a_directory() as directory:
-        disk = a_disk(directory / "db")
+    with a_directory() as address_book:
+        disk = a_disk(address_book / "db")
         memory = MemoryKV()
         memory.write({keys.IDENTITY: IDENTITY})
 

@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 
 from corvo.model.errors import Corrupt
 from corvo.state import keys
-from shards.raft import Entry, EntryKind, HardState, Membership, Persist, Restored
+from shards.raft import EntryKind, HardState, LogEntry, Membership, Persist, Restored
 from shards.storage import raft_log
 from shards.storage.leveldb import Disk
-from shards.storage.raft_log import LogDisk, encode
+from shards.storage.raft_log import RaftLog, encode
 from tests.shards.rig import IDENTITY, MemoryDisk
 
 FOUNDERS = Membership(0, ("node-1",))
 HUGE = 1 << 40
 
 
-def an_entry(index: int, term: int = 1, payload: bytes = b"payload", kind: EntryKind = EntryKind.NORMAL) -> Entry:
-    return Entry(index, term, kind, payload)
+def an_entry(index: int, term: int = 1, payload: bytes = b"payload", kind: EntryKind = EntryKind.NORMAL) -> LogEntry:
+    return LogEntry(index, term, kind, payload)
 
 
-def a_persist(*entries: Entry, truncate_after: int | None = None, **fields: Any) -> Persist:
+def a_persist(*entries: LogEntry, truncate_after: int | None = None, **fields: Any) -> Persist:
     parts: dict[str, Any] = {"snapshot": None, "hard_state": None, "membership": None, "must_sync": True}
     return Persist(token=1, truncate_after=truncate_after, entries=list(entries), **(parts | fields))
 
 
-def a_log(disk: Any, *entries: Entry) -> LogDisk:
-    log = LogDisk(disk)
+def a_log(disk: Any, *entries: LogEntry) -> RaftLog:
+    log = RaftLog(disk)
     disk.write(log.persist_part(a_persist(*entries)))
     return log
 
@@ -45,7 +45,7 @@ def keeping(entries: int, bytes_: int, per_batch: int) -> Iterator[None]:
         yield
 
 
-def all_of(log: LogDisk) -> list[Entry]:
+def all_of(log: RaftLog) -> list[LogEntry]:
     return log.entries(log.first_index, log.last_index, HUGE) if log.last_index >= log.first_index else []
 
 
@@ -53,7 +53,7 @@ def all_of(log: LogDisk) -> list[Entry]:
 
 
 def test_a_new_log_is_empty_and_begins_at_one() -> None:
-    log = LogDisk(MemoryDisk())
+    log = RaftLog(MemoryDisk())
 
     assert (log.first_index, log.last_index, log.bytes) == (1, 0, 0)
     assert log.term(0) == 0 and log.term(1) is None
@@ -70,7 +70,7 @@ def test_every_kind_of_entry_comes_back_as_it_was(tmp_path: Path, kind: EntryKin
 
     disk = Disk(tmp_path / "db", IDENTITY, True)
 
-    assert LogDisk(disk).entries(1, 1, 0) == [entry]
+    assert RaftLog(disk).entries(1, 1, 0) == [entry]
     disk.close()
 
 
@@ -82,7 +82,7 @@ def test_what_raft_must_remember_comes_back_as_it_was() -> None:
 
     disk.write(log.persist_part(a_persist(hard_state=hard_state, membership=membership)))
 
-    restored = LogDisk(disk).restored(1, FOUNDERS)
+    restored = RaftLog(disk).restored(1, FOUNDERS)
     assert restored == Restored(hard_state, membership, 1, 2, 5, 0, 0, 1)
 
 
@@ -92,7 +92,7 @@ def test_retrying_jobs_share_the_prefix_of_the_log_without_being_read_as_entries
 
     disk.write({keys.retrying("0", 1, "job"): b"", keys.retrying("zzz", 1, "job"): b""})
 
-    assert all_of(LogDisk(disk)) == [an_entry(1)]
+    assert all_of(RaftLog(disk)) == [an_entry(1)]
 
 
 def test_entries_are_handed_out_up_to_a_size_but_never_none() -> None:
@@ -120,8 +120,8 @@ def test_entries_after_the_cut_are_gone_and_may_be_written_anew() -> None:
     disk.write(log.persist_part(a_persist(an_entry(3, 2, b"new"), truncate_after=2)))
 
     expected = [an_entry(1, 1, b"old"), an_entry(2, 1, b"old"), an_entry(3, 2, b"new")]
-    assert all_of(log) == all_of(LogDisk(disk)) == expected
-    assert log.bytes == LogDisk(disk).bytes == 9
+    assert all_of(log) == all_of(RaftLog(disk)) == expected
+    assert log.bytes == RaftLog(disk).bytes == 9
     assert log.term(4) is None
 
 
@@ -131,7 +131,7 @@ def test_a_cut_behind_the_end_changes_nothing() -> None:
 
     disk.write(log.persist_part(a_persist(truncate_after=7)))
 
-    assert log.last_index == 1 and all_of(LogDisk(disk)) == [an_entry(1)]
+    assert log.last_index == 1 and all_of(RaftLog(disk)) == [an_entry(1)]
 
 
 # Compaction
@@ -146,7 +146,7 @@ def test_a_replica_without_followers_keeps_a_short_tail() -> None:
     disk.write(log.compact_part(count, is_alone=True))
 
     assert log.first_index == raft_log.COMPACT_PER_BATCH + 1
-    assert [entry.index for entry in all_of(LogDisk(disk))] == list(range(log.first_index, count + 1))
+    assert [entry.index for entry in all_of(RaftLog(disk))] == list(range(log.first_index, count + 1))
 
 
 def test_compaction_forgets_a_slice_at_a_time_and_keeps_a_tail_by_count() -> None:
@@ -160,8 +160,8 @@ def test_compaction_forgets_a_slice_at_a_time_and_keeps_a_tail_by_count() -> Non
             firsts.append(log.first_index)
 
         assert firsts == [5, 9, 13, 17, 17, 17, 17, 17]  # 18 would leave 10 behind 28, but 2 are not worth a write
-        assert [entry.index for entry in all_of(LogDisk(disk))] == list(range(17, 31))
-        assert LogDisk(disk).term(16) == 16, "the term before the first entry is remembered"
+        assert [entry.index for entry in all_of(RaftLog(disk))] == list(range(17, 31))
+        assert RaftLog(disk).term(16) == 16, "the term before the first entry is remembered"
 
 
 def test_compaction_never_goes_past_what_is_applied_on_disk() -> None:
@@ -173,7 +173,7 @@ def test_compaction_never_goes_past_what_is_applied_on_disk() -> None:
             disk.write(log.compact_part(applied_on_disk=7))
 
         assert log.first_index == 8
-        assert [entry.index for entry in all_of(LogDisk(disk))] == list(range(8, 31))
+        assert [entry.index for entry in all_of(RaftLog(disk))] == list(range(8, 31))
 
 
 def test_compaction_keeps_no_more_bytes_than_it_may() -> None:
@@ -184,7 +184,7 @@ def test_compaction_keeps_no_more_bytes_than_it_may() -> None:
         disk.write(log.compact_part(applied_on_disk=10))
 
         assert log.bytes <= 100, "few large entries must be forgotten as well as many small ones"
-        assert [entry.index for entry in all_of(LogDisk(disk))] == [8, 9, 10]
+        assert [entry.index for entry in all_of(RaftLog(disk))] == [8, 9, 10]
 
 
 def test_compaction_with_nothing_to_forget_writes_nothing() -> None:
@@ -200,12 +200,12 @@ def test_an_empty_log_after_compaction_goes_on_where_it_was() -> None:
         log = a_log(disk, an_entry(1, 4), an_entry(2, 6))
         disk.write(log.compact_part(applied_on_disk=2))
 
-    reopened = LogDisk(disk)
+    reopened = RaftLog(disk)
 
     assert (reopened.first_index, reopened.last_index, reopened.term(2)) == (3, 2, 6)
     assert reopened.restored(2, FOUNDERS).last_term == 6
     disk.write(reopened.persist_part(a_persist(an_entry(3, 6))))
-    assert all_of(LogDisk(disk)) == [an_entry(3, 6)]
+    assert all_of(RaftLog(disk)) == [an_entry(3, 6)]
 
 
 # Damage
@@ -218,7 +218,7 @@ def test_a_hole_in_the_log_is_corruption() -> None:
     disk.write({keys.log_entry(2): None})
 
     with pytest.raises(Corrupt, match="jumps from 1 to 3"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 def test_a_log_that_lost_its_beginning_is_corruption() -> None:
@@ -228,7 +228,7 @@ def test_a_log_that_lost_its_beginning_is_corruption() -> None:
     disk.write({keys.log_entry(1): None})
 
     with pytest.raises(Corrupt, match="jumps from 0 to 2"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 def test_an_entry_cut_short_is_corruption() -> None:
@@ -238,7 +238,7 @@ def test_an_entry_cut_short_is_corruption() -> None:
     disk.write({keys.log_entry(1): b"\0" * 12})
 
     with pytest.raises(Corrupt, match="cut short"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 @pytest.mark.parametrize("at", [0, 7, 8, 9, 12, 13, -1])
@@ -251,7 +251,7 @@ def test_a_flipped_bit_anywhere_in_an_entry_is_corruption(at: int) -> None:
     disk.write({keys.log_entry(1): bytes(raw)})
 
     with pytest.raises(Corrupt, match="checksum"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 def test_an_entry_in_anothers_place_is_corruption() -> None:
@@ -261,28 +261,28 @@ def test_an_entry_in_anothers_place_is_corruption() -> None:
     disk.write({keys.log_entry(2): disk.get(keys.log_entry(1))})
 
     with pytest.raises(Corrupt, match=r"entry 2 .* checksum"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 def test_a_term_that_falls_is_corruption() -> None:
     disk = MemoryDisk()
-    log = LogDisk(disk)
+    log = RaftLog(disk)
 
     disk.write(log.persist_part(a_persist(an_entry(1, 2), an_entry(2, 1))))
 
     with pytest.raises(Corrupt, match="falls from 2 to 1 at 2"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 def test_a_term_that_falls_below_that_of_the_forgotten_entries_is_corruption() -> None:
     disk = MemoryDisk()
-    log = LogDisk(disk)
+    log = RaftLog(disk)
     disk.write(log.persist_part(a_persist(an_entry(1, 1))))
 
     disk.write({keys.LOG_META: encode((1, 9))})
 
     with pytest.raises(Corrupt, match="falls from 9"):
-        LogDisk(disk)
+        RaftLog(disk)
 
 
 @pytest.mark.parametrize("applied", [3, 9])
@@ -306,7 +306,7 @@ def test_every_start_has_a_greater_incarnation_already_on_disk() -> None:
 
     numbers = []
     for _ in range(3):
-        numbers.append(LogDisk(disk).next_incarnation())
+        numbers.append(RaftLog(disk).next_incarnation())
         assert disk.writes == len(numbers)
 
     assert numbers == [1, 2, 3]
@@ -333,8 +333,8 @@ def test_any_sequence_of_appending_cutting_compacting_and_starting_leaves_what_a
     steps: list[tuple[str, Any]], kept_entries: int, kept_bytes: int, per_batch: int
 ) -> None:
     disk = MemoryDisk()
-    log = LogDisk(disk)
-    model: list[Entry] = []
+    log = RaftLog(disk)
+    model: list[LogEntry] = []
     forgotten = applied = anchor_term = 0
     term = 1
 
@@ -362,7 +362,7 @@ def test_any_sequence_of_appending_cutting_compacting_and_starting_leaves_what_a
                 forgotten = log.first_index - 1
                 anchor_term = dropped[-1].term if dropped else anchor_term
             else:
-                log = LogDisk(disk)
+                log = RaftLog(disk)
 
             assert all_of(log) == model
             assert (log.first_index, log.last_index) == (forgotten + 1, forgotten + len(model))
@@ -378,6 +378,6 @@ def test_any_sequence_of_appending_cutting_compacting_and_starting_leaves_what_a
         unneeded = applied - log.first_index + 1 - kept_entries
         assert unneeded < per_batch
         assert log.bytes <= kept_bytes or log.first_index == applied + 1
-    restored = LogDisk(disk).restored(applied, FOUNDERS)
+    restored = RaftLog(disk).restored(applied, FOUNDERS)
     assert (restored.first_index, restored.last_index) == (log.first_index, log.last_index)
     assert restored.last_term == log.term(log.last_index)

@@ -10,10 +10,10 @@ import pytest
 from corvo.model.lifecycle import State
 from corvo.queries.job import GetJob, JobRecord
 from corvo.wire import Call, encode
-from shards.group.messages import Consensus, Posted
-from shards.raft.messages import Heartbeat
+from shards.group.messages import PeerMessage, RaftMessage
+from shards.raft.messages import LeaderHeartbeat
 from shards.storage.leveldb import DiskFailed
-from shards.storage.sync_thread import InThread, at_once
+from shards.storage.sync_thread import SyncThread, at_once
 from tests.shards.replica_group import MS, Group
 from tests.support.builders import ack, enqueue, fetch, job_id
 
@@ -26,8 +26,8 @@ def group(tmp_path: Path) -> Iterator[Group]:
 
 
 @pytest.fixture
-def in_thread() -> Iterator[InThread]:
-    writing = InThread()
+def in_thread() -> Iterator[SyncThread]:
+    writing = SyncThread()
     yield writing
     writing.close()
 
@@ -38,7 +38,7 @@ def test_whoever_is_alone_just_waits() -> None:
     assert done == ["written"]
 
 
-def test_while_a_thread_writes_its_owner_listens(in_thread: InThread) -> None:
+def test_while_a_thread_writes_its_owner_listens(in_thread: SyncThread) -> None:
     may_end = threading.Event()
     heard: list[bool] = []
 
@@ -52,7 +52,7 @@ def test_while_a_thread_writes_its_owner_listens(in_thread: InThread) -> None:
     assert heard[:3] == [False, False, False]
 
 
-def test_a_write_that_fails_in_the_thread_fails_for_its_owner(in_thread: InThread) -> None:
+def test_a_write_that_fails_in_the_thread_fails_for_its_owner(in_thread: SyncThread) -> None:
     def fail() -> None:
         raise DiskFailed("no space left")
 
@@ -150,9 +150,9 @@ def test_in_a_turn_that_takes_long_the_others_hear_from_the_leader(group: Group)
     leader = group.leader()
     heartbeats = 0
 
-    def count(sender: str, posted: Posted) -> bool:
+    def count(sender: str, posted: PeerMessage) -> bool:
         nonlocal heartbeats
-        heartbeats += isinstance(posted.letter, Consensus) and isinstance(posted.letter.message, Heartbeat)
+        heartbeats += isinstance(posted.body, RaftMessage) and isinstance(posted.body.message, LeaderHeartbeat)
         return False
 
     def slow_clock() -> int:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.job_extras import Step
+from corvo.model.job_extras import ChainStep
 from corvo.model.json_input import decode_body
 from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.ops.batches import add_to_batch as module
@@ -33,8 +33,8 @@ def test_a_batch_is_made_open_with_all_that_was_said_of_it() -> None:
 
     batch = the_batch(shards)
     assert (batch.created_at, batch.is_sealed, batch.total, batch.finished_at) == (NOW, False, 0, 0)
-    assert (batch.on_complete, batch.on_success) == (Step("done", b'{"album": 42}'), Step("well"))
-    assert (batch.on_failure, batch.description) == (Step("ill"), "an album")
+    assert (batch.on_complete, batch.on_success) == (ChainStep("done", b'{"album": 42}'), ChainStep("well"))
+    assert (batch.on_failure, batch.description) == (ChainStep("ill"), "an album")
 
 
 def test_jobs_are_counted_before_they_are_made() -> None:
@@ -134,7 +134,7 @@ def test_a_body_becomes_a_batch_on_some_shard() -> None:
 
     [(shard, operation)] = plan.calls
     assert operation.batch_id.startswith(f"s{shard:02d}_batch_")
-    assert operation.create == BatchSpec(Step("done", b"[1, 2]"), Step("well"), Step("ill"), "an album")
+    assert operation.create == BatchSpec(ChainStep("done", b"[1, 2]"), ChainStep("well"), ChainStep("ill"), "an album")
     assert (operation.jobs, operation.seal) == ([], False)
     answer = plan.conclude([{}])
     assert isinstance(answer, Answer)
@@ -142,9 +142,9 @@ def test_a_body_becomes_a_batch_on_some_shard() -> None:
 
 
 def test_batches_are_spread_over_the_shards() -> None:
-    asking = an_asking()
+    context = an_asking()
 
-    shards = {PLAN["create_batch"](asking, BatchBody()).calls[0][0] for _ in range(50)}
+    shards = {PLAN["create_batch"](context, BatchBody()).calls[0][0] for _ in range(50)}
 
     assert shards == {0, 1, 2, 3}
 
@@ -152,12 +152,12 @@ def test_batches_are_spread_over_the_shards() -> None:
 @pytest.mark.parametrize(
     ("body", "step"),
     [
-        (b'{"callback_queue": "done"}', Step("done", b"{}")),
-        (b'{"callback_queue": "done", "callback_payload": {"a": 1}}', Step("done", b'{"a": 1}')),
+        (b'{"callback_queue": "done"}', ChainStep("done", b"{}")),
+        (b'{"callback_queue": "done", "callback_payload": {"a": 1}}', ChainStep("done", b'{"a": 1}')),
         (b"{}", None),
     ],
 )
-def test_the_older_names_of_the_callback_are_known(body: bytes, step: Step | None) -> None:
+def test_the_older_names_of_the_callback_are_known(body: bytes, step: ChainStep | None) -> None:
     [(_, operation)] = plan_create(body).calls
 
     assert operation.create.on_complete == step
@@ -259,7 +259,7 @@ def test_an_operation_that_was_refused_left_no_batch() -> None:
 
 @pytest.mark.parametrize("field", ["callback", "on_success"])
 def test_a_callback_may_be_as_large_as_a_document_that_is_often_rewritten(field: str) -> None:
-    asking = an_asking(payload_bytes_max=10 * SMALL_JSON_BYTES_MAX)
+    context = an_asking(payload_bytes_max=10 * SMALL_JSON_BYTES_MAX)
 
     def body(size: int) -> BatchBody:
         payload = msgspec.Raw(b'"%b"' % (b"x" * (size - 2)))
@@ -267,7 +267,7 @@ def test_a_callback_may_be_as_large_as_a_document_that_is_often_rewritten(field:
             return BatchBody(callback_queue="a", callback_payload=payload)
         return BatchBody(on_success=StepBody("a", payload))
 
-    assert PLAN["create_batch"](asking, body(SMALL_JSON_BYTES_MAX)).calls
+    assert PLAN["create_batch"](context, body(SMALL_JSON_BYTES_MAX)).calls
     with pytest.raises(Refusal) as refused:
-        PLAN["create_batch"](asking, body(SMALL_JSON_BYTES_MAX + 1))
+        PLAN["create_batch"](context, body(SMALL_JSON_BYTES_MAX + 1))
     assert (refused.value.code, refused.value.field) == ("PAYLOAD_TOO_LARGE", f"{field}.payload")

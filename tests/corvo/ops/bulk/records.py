@@ -6,7 +6,7 @@ from corvo.ops.bulk.advance_bulk import AdvanceBulk
 from corvo.ops.bulk.begin_bulk import BeginBulk
 from corvo.ops.bulk.claim_bulk import ClaimBulk
 from corvo.queries.bulk import GetBulk, ListBulks
-from corvo.rules.bulk import Action, Bulk, Failure, Order, Tally
+from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Order
 from tests.support.machine import Machine
 
 LEASE_MS = 30_000
@@ -26,14 +26,14 @@ def claim(claim: int = 1, node: str = "node-1", gateway: int = 11) -> ClaimBulk:
 
 
 def advance(step: int, *job_ids: str, number: int = 1, claim: int = 1, **fields: Any) -> AdvanceBulk:
-    tally = fields.pop("tally", Tally())
+    tally = fields.pop("tally", BulkCounts())
     cursor, is_last = fields.pop("cursor", f"behind {step}"), fields.pop("is_last", False)
     return AdvanceBulk(bulk_id(number), claim, step, tally, list(job_ids), cursor, is_last, LEASE_MS, **fields)
 
 
-def a_tally(affected: int = 0, **errors: int) -> Tally:
-    samples = [Failure(f"job-{code}-{n}", code, "no") for code, count in errors.items() for n in range(count)]
-    return Tally(affected, errors, samples)
+def a_tally(affected: int = 0, **errors: int) -> BulkCounts:
+    samples = [BulkFailure(f"job-{code}-{n}", code, "no") for code, count in errors.items() for n in range(count)]
+    return BulkCounts(affected, errors, samples)
 
 
 def look(machine: Machine, number: int = 1) -> Bulk:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from corvo.model.job import Priority
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import RULES, STATE_NAMES, State, Verb
 from corvo.model.limits import CLAIMED_BYTES_MAX
 from corvo.model.sharding import shard_of_queue
@@ -16,8 +16,8 @@ from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.bulk import Action, Order, find_memo
 from tests.support.builders import NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, ring
+from tests.support.courier_sockets import a_machine_with
 from tests.support.machine import Machine, nothing_changes
-from tests.support.roads import a_machine_with
 
 BULK = "bulk_18866b26d5a7000400000abcde"
 KEPT_MS = 60_000
@@ -175,7 +175,7 @@ def test_an_active_job_gets_the_grace_and_the_others_are_cancelled_at_once() -> 
 
     assert machine.one(act(Action.CANCEL, 1, 2, grace_ms=5_000)) == [None, None]
 
-    assert machine.job(1).bonds.cancel_at == NOW + 5 * SECOND
+    assert machine.job(1).extras.cancel_at == NOW + 5 * SECOND
     assert (machine.job(1).state, machine.job(2).state) == (State.ACTIVE, State.CANCELLED)
 
 
@@ -183,7 +183,7 @@ def test_what_follows_from_the_end_of_a_job_is_drawn_before_the_next_job() -> No
     """The second is lost with the first, in the same operation."""
     machine = Machine()
     machine.apply(enqueue(1))
-    machine.apply(enqueue(2, bonds=Bonds(waits_for=(job_id(1),))))
+    machine.apply(enqueue(2, extras=JobExtras(waits_for=(job_id(1),))))
 
     first, second = machine.one(act(Action.CANCEL, 1, 2))
 

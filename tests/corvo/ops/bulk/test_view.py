@@ -6,7 +6,7 @@ import pytest
 from corvo.model.job import Priority
 from corvo.ops.bulk.view import FailureView, bulk_view
 from corvo.queries.bulk import progress_of
-from corvo.rules.bulk import Action, Bulk, Failure, Order, Status, Tally
+from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Order, Status
 from tests.support.builders import NOW, SECOND
 
 RUNNING = Bulk(
@@ -20,7 +20,7 @@ RUNNING = Bulk(
     claimed_at=NOW + SECOND,
     claimed_processed=100,
     updated_at=NOW + 3 * SECOND,
-    tally=Tally(290, {"WRONG_STATE": 10}, [Failure("j", "WRONG_STATE", "no")]),
+    tally=BulkCounts(290, {"WRONG_STATE": 10}, [BulkFailure("j", "WRONG_STATE", "no")]),
 )
 
 

@@ -16,8 +16,8 @@ from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.operation import Operation
 from tests.support.builders import an_asking, job_id
+from tests.support.courier_sockets import a_machine_with
 from tests.support.machine import nothing_changes
-from tests.support.roads import a_machine_with
 
 ACTIONS: dict[Verb, Callable[[int, str], Operation]] = {
     Verb.RUN_AGAIN: Retry,

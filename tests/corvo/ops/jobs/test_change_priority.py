@@ -2,14 +2,14 @@
 
 import pytest
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Priority
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.change_priority import WAITING, ChangePriority
 from tests.support.builders import enqueue, fetch, job_id
-from tests.support.happenings import events_of
+from tests.support.courier_sockets import a_machine_with
+from tests.support.event_kinds import events_of
 from tests.support.machine import Machine, nothing_changes
-from tests.support.roads import a_machine_with
 
 HIGH = ChangePriority(job_id(1), Priority.HIGH)
 
@@ -44,4 +44,4 @@ def test_the_change_is_told() -> None:
     machine.apply(HIGH)
 
     event = events_of(machine)[-1]
-    assert (event.happening, event.data) == (Happening.PRIORITY_CHANGED, b'{"priority":"high"}')
+    assert (event.kind, event.data) == (EventKind.PRIORITY_CHANGED, b'{"priority":"high"}')

@@ -3,8 +3,8 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Happening
-from corvo.model.job_extras import Bonds
+from corvo.model.events import EventKind
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.delete import ENDPOINTS, Delete
@@ -13,14 +13,14 @@ from corvo.ops.jobs.known import FindUnknown
 from corvo.ops.operation import Answer, Plan
 from corvo.state import keys
 from tests.support.builders import an_asking, enqueue, heartbeat, job_id
-from tests.support.happenings import happenings
+from tests.support.courier_sockets import a_machine_with
+from tests.support.event_kinds import happenings
 from tests.support.machine import Machine, nothing_changes
-from tests.support.roads import a_machine_with
 
 
 @pytest.mark.parametrize("state", State, ids=STATE_NAMES)
 def test_a_job_in_any_state_is_deleted_with_its_errors_and_keys(state: State) -> None:
-    machine = a_machine_with(state, bonds=Bonds(unique_key="k", idempotency_key="i"))
+    machine = a_machine_with(state, extras=JobExtras(unique_key="k", idempotency_key="i"))
 
     machine.apply(Delete(job_id(1)))
 
@@ -28,7 +28,7 @@ def test_a_job_in_any_state_is_deleted_with_its_errors_and_keys(state: State) ->
     kept = machine.records()
     for family in (keys.JOBS, keys.JOB_ERRORS, keys.UNIQUE, keys.IDEMPOTENT):
         assert not [key for key in kept if key.startswith(family)]
-    assert happenings(machine)[-1] is Happening.DELETED
+    assert happenings(machine)[-1] is EventKind.DELETED
     machine.check()
     with nothing_changes(machine):
         assert machine.one(Delete(job_id(1))) is None, "the same request once more"
@@ -44,7 +44,7 @@ def test_the_worker_of_a_deleted_job_is_told_to_stop() -> None:
 
 def test_a_job_that_waits_for_a_deleted_one_is_lost_with_it() -> None:
     machine = a_machine_with(State.PENDING)
-    machine.apply(enqueue(2, bonds=Bonds(waits_for=(job_id(1),))))
+    machine.apply(enqueue(2, extras=JobExtras(waits_for=(job_id(1),))))
 
     machine.apply(Delete(job_id(1)))
 

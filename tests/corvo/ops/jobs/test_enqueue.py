@@ -5,7 +5,7 @@ import pytest
 
 from corvo.model.errors import Refusal
 from corvo.model.job import Priority
-from corvo.model.job_extras import Bonds, Step
+from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.json_input import decode_body
 from corvo.model.lifecycle import State
 from corvo.model.limits import DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
@@ -257,7 +257,7 @@ def test_a_batch_holds_one_to_a_thousand_jobs(count: int) -> None:
 def test_a_key_that_another_job_holds_leads_to_that_job(key: str) -> None:
     machine = Machine()
 
-    made = machine.one(enqueue(1, 2, bonds=Bonds(**{key: "k"})))
+    made = machine.one(enqueue(1, 2, extras=JobExtras(**{key: "k"})))
 
     assert made == [State.PENDING, Existing(job_id(1))]
     assert [job.id for job in machine.jobs()] == [job_id(1)]
@@ -282,7 +282,7 @@ def test_a_job_that_waits_for_others_takes_a_round_to_see_that_they_exist() -> N
     assert isinstance(making, Plan)
     [(_, operation)] = making.calls
     assert isinstance(operation, Enqueue)
-    assert operation.jobs[0].bonds == Bonds(waits_for=tuple(others))
+    assert operation.jobs[0].extras == JobExtras(waits_for=tuple(others))
     with pytest.raises(Refusal) as refused:
         plan.conclude([[others[2]], []])
     assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", "depends_on")
@@ -308,7 +308,7 @@ def test_a_new_batch_is_made_and_sealed_with_all_its_jobs() -> None:
     [(shard, operation)] = plan.calls
     assert shard == shard_of_queue("a", 4)
     assert operation.batch_id.startswith(f"s{shard:02d}_batch_")
-    assert (operation.create, operation.seal) == (BatchSpec(Step("done")), True)
+    assert (operation.create, operation.seal) == (BatchSpec(ChainStep("done")), True)
     assert [new.queue for new in operation.jobs] == ["a", "b", "c"]
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal, Refused
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.json_input import decode_body
 from corvo.model.lifecycle import State
 from corvo.model.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, ERRORS_KEPT_PER_JOB
@@ -284,7 +284,7 @@ def test_jitter_shortens_the_delay_by_the_same_part_on_every_replica() -> None:
     for number in range(1, 30):
         machine = Machine()
         machine.apply(
-            enqueue(number, bonds=Bonds(jitter_permille=500), backoff=Backoff.FIXED, base_delay_ms=10_000), fetch()
+            enqueue(number, extras=JobExtras(jitter_permille=500), backoff=Backoff.FIXED, base_delay_ms=10_000), fetch()
         )
         [failure] = machine.one(fail(number))
         assert NOW + 5 * SECOND < failure.next_attempt_at <= NOW + 10 * SECOND

@@ -369,8 +369,8 @@ def test_a_two_phase_claim_has_not_begun() -> None:
     machine.apply(fetch(is_two_phase=True), at=NOW + SECOND)
 
     job = machine.job(1)
-    assert job.bonds is not None
-    assert (job.state, job.bonds.claimed_at, job.started_at) == (State.ACTIVE, NOW + SECOND, 0)
+    assert job.extras is not None
+    assert (job.state, job.extras.claimed_at, job.started_at) == (State.ACTIVE, NOW + SECOND, 0)
     machine.check()
 
 
@@ -380,15 +380,15 @@ def test_a_plain_claim_after_a_two_phase_one_begins_at_once() -> None:
     machine.apply(reclaim(), fetch(claim=2), at=NOW + 11 * SECOND)
 
     job = machine.job(1)
-    assert job.bonds is not None
-    assert (job.bonds.claimed_at, job.started_at) == (0, NOW + 11 * SECOND)
+    assert job.extras is not None
+    assert (job.extras.claimed_at, job.started_at) == (0, NOW + 11 * SECOND)
 
 
 def test_a_plain_claim_leaves_a_plain_job_without_bonds() -> None:
     machine = Machine()
     machine.apply(enqueue(1), fetch())
 
-    assert machine.job(1).bonds is None
+    assert machine.job(1).extras is None
 
 
 # Workers

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal, Refused
-from corvo.model.events import Happening
-from corvo.model.job_extras import Bonds
+from corvo.model.events import EventKind
+from corvo.model.job_extras import JobExtras
 from corvo.model.json_input import decode_body
 from corvo.model.lifecycle import State
 from corvo.model.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
@@ -29,7 +29,7 @@ from tests.support.builders import (
     reclaim,
     ring,
 )
-from tests.support.happenings import events_of, happenings
+from tests.support.event_kinds import events_of, happenings
 from tests.support.machine import Machine, nothing_changes
 
 PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
@@ -126,13 +126,13 @@ def test_progress_is_told_when_it_was_sent() -> None:
 
     machine.apply(heartbeat(1), heartbeat(1, progress=b'{"p":1}'), heartbeat(1, checkpoint=b'{"c":1}'))
 
-    told = [event for event in events_of(machine) if event.happening is Happening.PROGRESS]
+    told = [event for event in events_of(machine) if event.kind is EventKind.PROGRESS]
     assert [(event.job_id, event.data) for event in told] == [(job_id(1), b'{"p":1}')]
 
 
 def test_an_active_job_past_its_time_expires_at_its_heartbeat() -> None:
     machine = Machine()
-    machine.apply(enqueue(1, bonds=Bonds(expire_after_ms=5_000)), fetch(lease_ms=10_000))
+    machine.apply(enqueue(1, extras=JobExtras(expire_after_ms=5_000)), fetch(lease_ms=10_000))
     assert machine.one(heartbeat(1, token=1), at=NOW + 5 * SECOND - 1) == [Pulse.OK]
 
     machine.apply(ring(), at=NOW + 5 * SECOND)
@@ -141,13 +141,13 @@ def test_an_active_job_past_its_time_expires_at_its_heartbeat() -> None:
 
     assert machine.job(1).state is State.DEAD
     assert [(error.claim, error.worker_id) for error in machine.tables.errors(job_id(1))] == [(1, "w1")]
-    assert happenings(machine)[-1] is Happening.EXPIRED
+    assert happenings(machine)[-1] is EventKind.EXPIRED
     machine.check()
 
 
 def test_a_job_whose_alarm_rang_while_it_was_active_expires_when_it_waits_again() -> None:
     machine = Machine()
-    machine.apply(enqueue(1, bonds=Bonds(expire_after_ms=5_000)), fetch(lease_ms=10_000))
+    machine.apply(enqueue(1, extras=JobExtras(expire_after_ms=5_000)), fetch(lease_ms=10_000))
     machine.apply(ring(), at=NOW + 6 * SECOND)
 
     machine.apply(fail(1, token=1), at=NOW + 7 * SECOND)
@@ -161,13 +161,13 @@ def test_a_job_whose_alarm_rang_while_it_was_active_expires_when_it_waits_again(
 def test_the_first_beat_of_a_worker_that_claims_ahead_says_that_it_has_begun() -> None:
     machine = Machine()
     machine.apply(enqueue(1), fetch(lease_ms=10_000, is_two_phase=True))
-    assert (machine.job(1).bonds.claimed_at, machine.job(1).started_at) == (NOW, 0)
+    assert (machine.job(1).extras.claimed_at, machine.job(1).started_at) == (NOW, 0)
 
     machine.apply(heartbeat(1, token=1), at=NOW + SECOND)
     machine.apply(heartbeat(1, token=1), at=NOW + 2 * SECOND)
 
-    assert (machine.job(1).bonds.claimed_at, machine.job(1).started_at) == (NOW, NOW + SECOND)
-    assert happenings(machine).count(Happening.RUNNING) == 1
+    assert (machine.job(1).extras.claimed_at, machine.job(1).started_at) == (NOW, NOW + SECOND)
+    assert happenings(machine).count(EventKind.RUNNING) == 1
 
 
 def test_a_beat_for_a_job_that_was_not_reached_is_unknown() -> None:

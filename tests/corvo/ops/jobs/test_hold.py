@@ -9,8 +9,8 @@ from corvo.model.lifecycle import State
 from corvo.ops.jobs.heartbeat import Pulse
 from corvo.ops.jobs.hold import Hold, HoldBody
 from tests.support.builders import NOW, SECOND, ack, fail, fetch, heartbeat, job_id, promote, reclaim
+from tests.support.courier_sockets import a_machine_with
 from tests.support.machine import nothing_changes
-from tests.support.roads import a_machine_with
 
 HOLD = Hold(9, job_id(1), "ask Ada")
 
@@ -19,7 +19,7 @@ HOLD = Hold(9, job_id(1), "ask Ada")
 def test_time_and_workers_pass_a_held_job_by(state: State) -> None:
     machine = a_machine_with(state)
     machine.apply(HOLD)
-    assert (machine.job(1).bonds.hold_reason, machine.job(1).due_at) == ("ask Ada", 0)
+    assert (machine.job(1).extras.hold_reason, machine.job(1).due_at) == ("ask Ada", 0)
 
     with nothing_changes(machine):
         assert machine.apply(promote(), reclaim(), at=NOW + 10**6 * SECOND) == [0, 0]

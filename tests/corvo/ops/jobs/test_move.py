@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Priority
-from corvo.model.job_extras import Bonds, Outcome
+from corvo.model.job_extras import JobExtras, Outcome
 from corvo.model.lifecycle import SETTLED, STATE_NAMES, State
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.model.sharding import shard_of_queue
@@ -35,9 +35,9 @@ from tests.support.builders import (
     promote,
     ring,
 )
-from tests.support.happenings import events_of
+from tests.support.courier_sockets import a_machine_with
+from tests.support.event_kinds import events_of
 from tests.support.machine import Machine, nothing_changes
-from tests.support.roads import a_machine_with
 from tests.support.shards import Shards
 
 # One queue on each of three shards.
@@ -61,13 +61,13 @@ def test_a_job_of_any_state_but_active_changes_its_queue_and_nothing_else(state:
     assert machine.one(move("other")) is None
 
     job = machine.job(1)
-    same = {"queue": before.queue, "position": before.position, "bonds": before.bonds}
+    same = {"queue": before.queue, "position": before.position, "extras": before.extras}
     assert msgspec.structs.replace(job, **same) == before
     assert job.queue == "other"
     assert machine.queue("other").counts[state] == 1
     assert sum(machine.queue("mail").counts) == 0
     event = events_of(machine)[-1]
-    assert (event.happening, event.queue, event.data) == (Happening.MOVED, "other", b'{"from":"mail"}')
+    assert (event.kind, event.queue, event.data) == (EventKind.MOVED, "other", b'{"from":"mail"}')
     machine.check()
     with nothing_changes(machine):
         assert machine.one(move("other")) is None, "the same request again"
@@ -102,22 +102,22 @@ def test_a_scheduled_job_falls_due_in_its_new_queue() -> None:
 
 
 def test_keys_go_with_the_job_where_they_are_free() -> None:
-    bonds = Bonds(unique_key="k", idempotency_key="i")
-    machine = a_machine_with(State.PENDING, bonds=bonds)
+    extras = JobExtras(unique_key="k", idempotency_key="i")
+    machine = a_machine_with(State.PENDING, extras=extras)
     machine.apply(move("other"))
 
-    assert machine.one(enqueue(2, queue="mail", bonds=Bonds(unique_key="k")))[0] is State.PENDING
-    assert machine.one(enqueue(3, queue="mail", bonds=Bonds(idempotency_key="i")))[0] is State.PENDING
-    assert machine.one(enqueue(4, queue="other", bonds=Bonds(unique_key="k")))[0].job_id == job_id(1)
-    assert machine.one(enqueue(5, queue="other", bonds=Bonds(idempotency_key="i")))[0].job_id == job_id(1)
+    assert machine.one(enqueue(2, queue="mail", extras=JobExtras(unique_key="k")))[0] is State.PENDING
+    assert machine.one(enqueue(3, queue="mail", extras=JobExtras(idempotency_key="i")))[0] is State.PENDING
+    assert machine.one(enqueue(4, queue="other", extras=JobExtras(unique_key="k")))[0].job_id == job_id(1)
+    assert machine.one(enqueue(5, queue="other", extras=JobExtras(idempotency_key="i")))[0].job_id == job_id(1)
 
 
 def test_a_key_that_another_holds_over_there_stays_with_that_one() -> None:
-    machine = a_machine_with(State.PENDING, bonds=Bonds(unique_key="k"))
-    machine.apply(enqueue(2, queue="other", bonds=Bonds(unique_key="k")))
+    machine = a_machine_with(State.PENDING, extras=JobExtras(unique_key="k"))
+    machine.apply(enqueue(2, queue="other", extras=JobExtras(unique_key="k")))
     machine.apply(move("other"), cancel(1, ask=11))
 
-    assert machine.one(enqueue(3, queue="other", bonds=Bonds(unique_key="k")))[0].job_id == job_id(2)
+    assert machine.one(enqueue(3, queue="other", extras=JobExtras(unique_key="k")))[0].job_id == job_id(2)
 
 
 def test_a_move_that_comes_again_after_another_one_does_not_undo_it() -> None:
@@ -161,14 +161,14 @@ def test_a_job_travels_with_its_history_and_leaves_a_note(state: State) -> None:
     assert shards.one(0, move(QUEUES[1])) is None
 
     job = shards[1].job(1)
-    same = {"queue": before.queue, "position": before.position, "bonds": before.bonds}
+    same = {"queue": before.queue, "position": before.position, "extras": before.extras}
     assert msgspec.structs.replace(job, **same) == before
     assert shards[1].tables.errors(job_id(1)) == errors
     assert shards[0].tables.find_job(job_id(1)) is None
     assert not [key for key in shards[0].records() if key.startswith((keys.JOBS, keys.JOB_ERRORS))]
     assert sum(shards[0].queue(HOME).counts) == 0
     assert shards[1].queue(QUEUES[1]).counts[state] == 1
-    assert [event.happening for event in events_of(shards[1])] == [Happening.MOVED]
+    assert [event.kind for event in events_of(shards[1])] == [EventKind.MOVED]
     shards.check()
 
 
@@ -283,10 +283,10 @@ def test_an_enqueue_that_comes_again_after_the_move_makes_no_second_job() -> Non
 def test_jobs_that_wait_for_it_are_told_from_its_new_shard() -> None:
     shards = with_job()
     waiting = job_id(2, shard=2)
-    shards.one(2, enqueue(new_job(waiting, queue=QUEUES[2], bonds=Bonds(waits_for=(job_id(1),)))))
+    shards.one(2, enqueue(new_job(waiting, queue=QUEUES[2], extras=JobExtras(waits_for=(job_id(1),)))))
     shards.one(0, move(QUEUES[1]))
     late = job_id(3, shard=2)
-    shards.one(2, enqueue(new_job(late, queue=QUEUES[2], bonds=Bonds(waits_for=(job_id(1),)))))
+    shards.one(2, enqueue(new_job(late, queue=QUEUES[2], extras=JobExtras(waits_for=(job_id(1),)))))
 
     shards.one(1, fetch(QUEUES[1]))
     shards.one(1, ack(1))
@@ -299,7 +299,7 @@ def test_jobs_that_wait_for_it_are_told_from_its_new_shard() -> None:
 def test_a_job_that_waits_for_another_is_told_where_it_has_moved() -> None:
     shards = with_job()
     waiting = job_id(2, shard=2)
-    shards.one(2, enqueue(new_job(waiting, queue=QUEUES[2], bonds=Bonds(waits_for=(job_id(1),)))))
+    shards.one(2, enqueue(new_job(waiting, queue=QUEUES[2], extras=JobExtras(waits_for=(job_id(1),)))))
     shards.one(2, Move(9, waiting, QUEUES[1]))
     assert shards[1].job(waiting).state is State.SCHEDULED
 
@@ -311,7 +311,7 @@ def test_a_job_that_waits_for_another_is_told_where_it_has_moved() -> None:
 
 
 def test_time_to_live_and_retention_go_with_it() -> None:
-    shards = with_job(bonds=Bonds(expire_after_ms=5_000))
+    shards = with_job(extras=JobExtras(expire_after_ms=5_000))
     shards.one(0, move(QUEUES[1]))
 
     shards.pass_time(5_000 * MS)
@@ -336,12 +336,12 @@ def test_a_deleted_job_is_unknown_wherever_it_was() -> None:
 
 
 def test_keys_go_to_the_other_shard() -> None:
-    bonds = Bonds(unique_key="k", idempotency_key="i")
-    shards = with_job(bonds=bonds)
+    extras = JobExtras(unique_key="k", idempotency_key="i")
+    shards = with_job(extras=extras)
     shards.one(0, move(QUEUES[1]))
 
-    assert shards.one(0, enqueue(2, queue=HOME, bonds=Bonds(unique_key="k"))) == [State.PENDING]
-    [existing] = shards.one(1, enqueue(new_job(job_id(3, 1), queue=QUEUES[1], bonds=Bonds(idempotency_key="i"))))
+    assert shards.one(0, enqueue(2, queue=HOME, extras=JobExtras(unique_key="k"))) == [State.PENDING]
+    [existing] = shards.one(1, enqueue(new_job(job_id(3, 1), queue=QUEUES[1], extras=JobExtras(idempotency_key="i"))))
     assert existing.job_id == job_id(1)
 
 

@@ -6,7 +6,7 @@ from corvo.model.lifecycle import State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.reject import Reject
 from tests.support.builders import NOW, SECOND, job_id
-from tests.support.roads import a_machine_with
+from tests.support.courier_sockets import a_machine_with
 
 
 @pytest.mark.parametrize(("reason", "text"), [("", "rejected"), ("too dear", "rejected: too dear")])

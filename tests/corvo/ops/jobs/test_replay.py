@@ -29,7 +29,7 @@ def test_the_job_is_read_and_a_new_one_enqueued_where_its_queue_lives() -> None:
     [new] = operation.jobs
     assert new.id.startswith(f"s{shard:02d}_job_") and new.id != old.id
     assert (new.queue, new.priority, new.payload, new.tags) == ("mail", Priority.HIGH, b"[1]", b'{"a":"b"}')
-    assert (new.checkpoint, new.max_retries, new.parent_id, new.bonds) == (b"7", 9, old.id, None)
+    assert (new.checkpoint, new.max_retries, new.parent_id, new.extras) == (b"7", 9, old.id, None)
     answer = second.conclude([[State.PENDING]])
     assert (answer.status, answer.body.job_id, answer.body.status) == (201, new.id, "pending")
 

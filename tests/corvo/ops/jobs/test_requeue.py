@@ -3,7 +3,7 @@
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.requeue import Requeue
 from tests.support.builders import fail, fetch, job_id
-from tests.support.roads import a_machine_with
+from tests.support.courier_sockets import a_machine_with
 
 
 def test_the_attempts_stay_counted_and_one_more_failure_is_the_end() -> None:

@@ -1,12 +1,12 @@
 """Retry: a job that has ended runs again, with all its attempts before it."""
 
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.timestamps import LATEST_NS
 from corvo.ops.jobs.retry import Retry
 from tests.support.builders import NOW, SECOND, ack, enqueue, fail, fetch, job_id, promote, ring
+from tests.support.courier_sockets import a_machine_with
 from tests.support.machine import Machine, nothing_changes
-from tests.support.roads import a_machine_with
 
 RETRY = Retry(9, job_id(1))
 
@@ -45,13 +45,13 @@ def test_a_scheduled_job_runs_at_once_and_not_again_when_it_would_have_been_due(
 def test_a_job_that_waits_for_others_waits_no_longer() -> None:
     machine = Machine()
     machine.apply(enqueue(2))
-    machine.apply(enqueue(1, bonds=Bonds(waits_for=(job_id(2),))))
+    machine.apply(enqueue(1, extras=JobExtras(waits_for=(job_id(2),))))
     assert machine.job(1).due_at == LATEST_NS
 
     machine.apply(RETRY)
     machine.apply(fetch(count=2), ack(2, ask=3))
 
-    assert (machine.job(1).state, machine.job(1).bonds.waits_for) == (State.ACTIVE, ())
+    assert (machine.job(1).state, machine.job(1).extras.waits_for) == (State.ACTIVE, ())
     machine.check()
 
 
@@ -65,13 +65,13 @@ def test_a_retry_that_comes_again_after_the_job_has_run_and_ended_does_not_run_i
 
 
 def test_a_unique_key_is_taken_again_or_the_retry_is_refused() -> None:
-    bonds = {"bonds": Bonds(unique_key="k")}
-    machine = a_machine_with(State.COMPLETED, **bonds)
+    extras = {"extras": JobExtras(unique_key="k")}
+    machine = a_machine_with(State.COMPLETED, **extras)
     machine.apply(RETRY)
-    assert machine.one(enqueue(2, **bonds))[0].job_id == job_id(1)
+    assert machine.one(enqueue(2, **extras))[0].job_id == job_id(1)
 
-    machine = a_machine_with(State.COMPLETED, **bonds)
-    machine.apply(enqueue(2, **bonds))
+    machine = a_machine_with(State.COMPLETED, **extras)
+    machine.apply(enqueue(2, **extras))
     with nothing_changes(machine):
         refused = machine.one(RETRY)
     assert (refused.code, job_id(2) in refused.message) == ("UNIQUE_CONFLICT", True)
@@ -79,7 +79,7 @@ def test_a_unique_key_is_taken_again_or_the_retry_is_refused() -> None:
 
 def test_the_time_to_live_begins_anew() -> None:
     machine = Machine()
-    machine.apply(enqueue(1, bonds=Bonds(expire_after_ms=5_000)))
+    machine.apply(enqueue(1, extras=JobExtras(expire_after_ms=5_000)))
     machine.apply(ring(), at=NOW + 5 * SECOND)
     assert machine.job(1).state is State.DEAD
 

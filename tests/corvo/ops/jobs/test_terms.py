@@ -6,54 +6,54 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.job_extras import Bonds, Chain, IfLost, Step, UniqueUntil
+from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, UniqueUntil
 from corvo.model.json_input import decode_body
 from corvo.model.limits import CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
-from corvo.ops.jobs.terms import StepBody, Terms, bonds_of, duration_ms, step_of
+from corvo.ops.jobs.terms import JobTerms, StepBody, bonds_of, duration_ms, step_of
 from tests.support.builders import an_asking, job_id
 
 
-def bonds(**fields: Any) -> Bonds | None:
-    terms = decode_body(msgspec.json.Decoder(Terms), msgspec.json.encode(fields))
+def extras(**fields: Any) -> JobExtras | None:
+    terms = decode_body(msgspec.json.Decoder(JobTerms), msgspec.json.encode(fields))
     return bonds_of(an_asking(), terms, "mail", "chn_1", "")
 
 
 def refusal_of(**fields: Any) -> Refusal:
     with pytest.raises(Refusal) as refused:
-        bonds(**fields)
+        extras(**fields)
     return refused.value
 
 
 def test_a_plain_job_has_no_bonds() -> None:
-    assert bonds() is None
+    assert extras() is None
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"unique_key": "k"}, Bonds(unique_key="k")),
+        ({"unique_key": "k"}, JobExtras(unique_key="k")),
         (
             {"unique_key": "k", "unique_period": 60, "unique_until": "period"},
-            Bonds(unique_key="k", unique_period_ms=60_000, unique_until=UniqueUntil.PERIOD),
+            JobExtras(unique_key="k", unique_period_ms=60_000, unique_until=UniqueUntil.PERIOD),
         ),
-        ({"unique_key": "k", "unique_until": "start"}, Bonds(unique_key="k", unique_until=UniqueUntil.START)),
-        ({"idempotency_key": "i"}, Bonds(idempotency_key="i")),
-        ({"expire_after": "1m"}, Bonds(expire_after_ms=60_000)),
-        ({"expire_after_ms": 5}, Bonds(expire_after_ms=5)),
-        ({"expire_after": "1m", "expire_after_ms": 5}, Bonds(expire_after_ms=5)),
-        ({"retry_jitter": 0.25}, Bonds(jitter_permille=250)),
+        ({"unique_key": "k", "unique_until": "start"}, JobExtras(unique_key="k", unique_until=UniqueUntil.START)),
+        ({"idempotency_key": "i"}, JobExtras(idempotency_key="i")),
+        ({"expire_after": "1m"}, JobExtras(expire_after_ms=60_000)),
+        ({"expire_after_ms": 5}, JobExtras(expire_after_ms=5)),
+        ({"expire_after": "1m", "expire_after_ms": 5}, JobExtras(expire_after_ms=5)),
+        ({"retry_jitter": 0.25}, JobExtras(jitter_permille=250)),
         (
             {"depends_on": [job_id(2), job_id(1), job_id(2)], "on_dependency_failure": "cancel"},
-            Bonds(waits_for=(job_id(2), job_id(1)), if_lost=IfLost.CANCEL),
+            JobExtras(waits_for=(job_id(2), job_id(1)), if_lost=IfLost.CANCEL),
         ),
         (
             {"chain": {"steps": [{"queue": "mail"}, {"queue": "b", "payload": 1}], "on_exit": {"queue": "c"}}},
-            Bonds(chain=Chain("chn_1", 0, (Step("mail"), Step("b", b"1")), None, Step("c"))),
+            JobExtras(chain=Chain("chn_1", 0, (ChainStep("mail"), ChainStep("b", b"1")), None, ChainStep("c"))),
         ),
     ],
 )
-def test_each_condition_becomes_a_bond(fields: dict[str, Any], expected: Bonds) -> None:
-    assert bonds(**fields) == expected
+def test_each_condition_becomes_a_bond(fields: dict[str, Any], expected: JobExtras) -> None:
+    assert extras(**fields) == expected
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_span_lasts_at_most_a_year() -> None:
 
 @pytest.mark.parametrize(("bytes_max", "largest"), [(10**6, 1_000), (10, 10)])
 def test_the_payload_of_a_step_is_bounded_by_the_server_and_by_its_place(bytes_max: int, largest: int) -> None:
-    def step(size: int) -> Step:
+    def step(size: int) -> ChainStep:
         return step_of(an_asking(), StepBody("a", msgspec.Raw(b'"%b"' % (b"x" * (size - 2)))), "step", bytes_max)
 
     assert len(step(largest).payload) == largest
@@ -110,13 +110,13 @@ def test_the_payload_of_a_step_is_bounded_by_the_server_and_by_its_place(bytes_m
 
 def test_a_chain_is_bounded_as_a_whole_because_every_job_of_it_carries_it() -> None:
     size = CHAIN_BYTES_MAX // 4
-    asking = an_asking(payload_bytes_max=CHAIN_BYTES_MAX)
+    context = an_asking(payload_bytes_max=CHAIN_BYTES_MAX)
 
-    def chain(*sizes: int) -> Bonds | None:
+    def chain(*sizes: int) -> JobExtras | None:
         steps = [{"queue": "mail", "payload": "x" * (size - 2)} for size in sizes]
         body = msgspec.json.encode({"chain": {"steps": steps[:-2], "on_failure": steps[-2], "on_exit": steps[-1]}})
-        terms = decode_body(msgspec.json.Decoder(Terms), body)
-        return bonds_of(asking, terms, "mail", "chn_1", "")
+        terms = decode_body(msgspec.json.Decoder(JobTerms), body)
+        return bonds_of(context, terms, "mail", "chn_1", "")
 
     assert chain(size, size, size, size) is not None
     with pytest.raises(Refusal) as refused:

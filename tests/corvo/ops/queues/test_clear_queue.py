@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.model.job import Priority
-from corvo.model.job_extras import Bonds, Chain, IfLost, Step
+from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.operation import Answer, Plan
@@ -61,7 +61,7 @@ def test_what_waits_is_deleted_and_what_is_active_or_has_ended_stays() -> None:
     assert ids(machine) == [job_id(number) for number in (1, 2, 4, 9, 10)]
     assert machine.queue().counts[State.ACTIVE] == 1
     machine.check()
-    assert told(machine) == [Event(Happening.QUEUE_CLEARED, "", "mail")]
+    assert told(machine) == [Event(EventKind.QUEUE_CLEARED, "", "mail")]
 
 
 def test_nothing_that_was_cleared_is_ever_fetched() -> None:
@@ -94,7 +94,9 @@ def test_a_clearing_that_is_repeated_leaves_alone_what_was_born_since() -> None:
 def test_a_clearing_that_is_repeated_leaves_alone_what_it_has_caused_itself() -> None:
     """The job of a chain's `on_failure` is born at the very moment of the clearing."""
     machine = Machine()
-    machine.one(enqueue(1, bonds=Bonds(chain=Chain("chn_1", 0, (Step("mail"),), on_failure=Step("mail")))))
+    machine.one(
+        enqueue(1, extras=JobExtras(chain=Chain("chn_1", 0, (ChainStep("mail"),), on_failure=ChainStep("mail"))))
+    )
     first = machine.one(ClearQueue(1, "mail"))
 
     with nothing_changes(machine):
@@ -105,9 +107,9 @@ def test_a_clearing_that_is_repeated_leaves_alone_what_it_has_caused_itself() ->
 
 def test_what_a_job_brings_along_counts_for_the_size_of_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clear_queue, "CLAIMED_BYTES_MAX", 1_000)
-    chain = Chain("chn_1", 0, (Step("mail"), Step("mail", b'"' + b"x" * 998 + b'"')))
+    chain = Chain("chn_1", 0, (ChainStep("mail"), ChainStep("mail", b'"' + b"x" * 998 + b'"')))
     machine = Machine()
-    machine.apply(*(enqueue(number, bonds=Bonds(chain=chain)) for number in range(1, 5)))
+    machine.apply(*(enqueue(number, extras=JobExtras(chain=chain)) for number in range(1, 5)))
 
     assert finished(machine) == (QueueCleared("cleared", 4), 4)
 
@@ -181,9 +183,11 @@ def test_the_next_fetch_does_not_wade_through_what_was_cleared() -> None:
 
 def test_a_held_key_is_free_again() -> None:
     machine = Machine()
-    machine.apply(enqueue(new_job(1, bonds=Bonds(unique_key="k", unique_period_ms=60_000))), ClearQueue(1, "mail"))
+    machine.apply(enqueue(new_job(1, extras=JobExtras(unique_key="k", unique_period_ms=60_000))), ClearQueue(1, "mail"))
 
-    assert machine.one(enqueue(new_job(2, bonds=Bonds(unique_key="k", unique_period_ms=60_000)))) == [State.PENDING]
+    assert machine.one(enqueue(new_job(2, extras=JobExtras(unique_key="k", unique_period_ms=60_000)))) == [
+        State.PENDING
+    ]
 
 
 def test_an_unknown_queue_is_refused_and_one_that_vanished_meanwhile_is_clear() -> None:
@@ -199,7 +203,9 @@ def test_an_unknown_queue_is_refused_and_one_that_vanished_meanwhile_is_clear() 
 )
 def test_who_waits_for_a_cleared_job_learns_that_it_is_gone(if_lost: IfLost, state: State) -> None:
     machine = Machine()
-    machine.apply(enqueue(1), enqueue(new_job(2, queue="other", bonds=Bonds(waits_for=(job_id(1),), if_lost=if_lost))))
+    machine.apply(
+        enqueue(1), enqueue(new_job(2, queue="other", extras=JobExtras(waits_for=(job_id(1),), if_lost=if_lost)))
+    )
     machine.apply(ClearQueue(1, "mail"))
 
     assert machine.job(2).state == state
@@ -210,7 +216,7 @@ def test_a_batch_counts_what_was_cleared_also_on_another_shard() -> None:
     shards = Shards(3)
     batch_id = f"s02_batch_{1:026d}"
     home = shard_of_queue("mail", 3)
-    members = [new_job(job_id(number, home), bonds=Bonds(batch_id=batch_id)) for number in (1, 2)]
+    members = [new_job(job_id(number, home), extras=JobExtras(batch_id=batch_id)) for number in (1, 2)]
     shards.one(home, enqueue(*members))
     shards.one(home, ClearQueue(1, "mail"))
 

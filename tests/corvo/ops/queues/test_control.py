@@ -3,7 +3,7 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Controls
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.operation import Answer
@@ -17,9 +17,9 @@ def test_a_queue_without_any_control_keeps_none() -> None:
     machine = Machine()
     machine.apply(enqueue(1))
 
-    control(machine.tables, "mail", Happening.QUEUE_CHANGED, max_concurrency=3)
+    control(machine.tables, "mail", EventKind.QUEUE_CHANGED, max_concurrency=3)
     assert machine.queue().controls == Controls(max_concurrency=3)
-    control(machine.tables, "mail", Happening.QUEUE_CHANGED, max_concurrency=0)
+    control(machine.tables, "mail", EventKind.QUEUE_CHANGED, max_concurrency=0)
     assert machine.queue().controls is None
 
 

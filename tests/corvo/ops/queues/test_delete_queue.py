@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Event, Happening
-from corvo.model.job_extras import Bonds
+from corvo.model.events import Event, EventKind
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.ops.operation import Answer, Plan
 from corvo.ops.queues import delete_queue
@@ -68,7 +68,7 @@ def test_all_jobs_of_the_queue_go_and_then_the_queue(monkeypatch: pytest.MonkeyP
 
     assert [job.id for job in machine.jobs()] == [job_id(10)]
     assert [queue.name for queue in machine.queues()] == ["other"]
-    assert told(machine) == [Event(Happening.QUEUE_DELETED, "", "mail")]
+    assert told(machine) == [Event(EventKind.QUEUE_DELETED, "", "mail")]
     machine.flush()
     machine.restart()
     machine.check()
@@ -154,7 +154,7 @@ def test_keys_throttles_and_errors_go_too() -> None:
     machine = Machine()
     machine.apply(
         SetThrottle("mail", 5, 1_000),
-        enqueue(new_job(1, bonds=Bonds(unique_key="k", unique_period_ms=60_000, idempotency_key="i"))),
+        enqueue(new_job(1, extras=JobExtras(unique_key="k", unique_period_ms=60_000, idempotency_key="i"))),
         fetch(),
         fail(1),
         DeleteQueue("mail"),

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.ops.queues.drain_queue import ENDPOINTS, DrainQueue
 from tests.corvo.ops.queues.events import told
 from tests.support.builders import ack, an_asking, enqueue, fetch
@@ -19,7 +19,7 @@ def test_a_drain_says_what_is_active_and_lets_nothing_more_out() -> None:
         assert machine.one(fetch(claim=2)) == []
     machine.apply(ack(1), ack(2))
     assert machine.one(DrainQueue("mail")) == 0
-    assert told(machine) == [Event(Happening.QUEUE_DRAINING, "", "mail")]
+    assert told(machine) == [Event(EventKind.QUEUE_DRAINING, "", "mail")]
 
 
 def test_a_queue_that_does_not_exist_is_made_and_drained() -> None:

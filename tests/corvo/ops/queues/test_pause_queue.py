@@ -2,7 +2,7 @@
 
 import msgspec
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.model.job import Controls
 from corvo.model.lifecycle import State
 from corvo.ops.queues.drain_queue import DrainQueue
@@ -47,7 +47,7 @@ def test_a_pause_is_told_once_and_survives_a_restart() -> None:
     machine.apply(PauseQueue("mail"))
     with nothing_changes(machine):
         machine.apply(PauseQueue("mail"))
-    assert told(machine) == [Event(Happening.QUEUE_PAUSED, "", "mail")]
+    assert told(machine) == [Event(EventKind.QUEUE_PAUSED, "", "mail")]
 
     machine.flush()
     machine.restart()

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from corvo.model.events import Happening
+from corvo.model.events import EventKind
 from corvo.model.job import Controls
 from corvo.ops.operation import Operation
 from corvo.ops.queues.drain_queue import DrainQueue
@@ -24,7 +24,7 @@ def test_jobs_are_given_out_again(halt: Operation) -> None:
     assert machine.changes.woken == {"mail"}
     assert machine.queue().controls is None
     assert len(machine.one(fetch())) == 1
-    assert told(machine)[-1].happening == Happening.QUEUE_RESUMED
+    assert told(machine)[-1].kind == EventKind.QUEUE_RESUMED
 
 
 def test_limits_stay() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.operation import Operation
@@ -84,8 +84,8 @@ def test_no_limit_is_no_control_and_it_is_told() -> None:
 
     assert machine.queue().controls is None
     assert told(machine) == [
-        Event(Happening.QUEUE_CHANGED, "", "mail", b'{"max_concurrency":1}'),
-        Event(Happening.QUEUE_CHANGED, "", "mail", b'{"max_concurrency":0}'),
+        Event(EventKind.QUEUE_CHANGED, "", "mail", b'{"max_concurrency":1}'),
+        Event(EventKind.QUEUE_CHANGED, "", "mail", b'{"max_concurrency":0}'),
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET
 
 from corvo.model.errors import Refusal
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.model.job import Controls
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.ops.operation import Operation
@@ -78,7 +78,7 @@ def test_a_decision_leaves_the_others_and_is_told_once() -> None:
 
     assert machine.queue().controls == Controls(retention_ms=(-1, 7_000, 0))
     assert told(machine)[1:] == [
-        Event(Happening.QUEUE_CHANGED, "", "mail", b'{"retention_ms":{"completed":-1,"dead":7000,"cancelled":0}}')
+        Event(EventKind.QUEUE_CHANGED, "", "mail", b'{"retention_ms":{"completed":-1,"dead":7000,"cancelled":0}}')
     ]
 
 

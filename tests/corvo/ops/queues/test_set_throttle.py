@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.ops.queues.set_throttle import ENDPOINTS, SetThrottle, ThrottleBody
 from corvo.ops.upkeep.ring import Ring
 from corvo.state import keys
@@ -146,7 +146,7 @@ def test_it_is_told_once() -> None:
     with nothing_changes(machine):
         machine.apply(SetThrottle("mail", 2, 1_000))
 
-    assert told(machine) == [Event(Happening.QUEUE_CHANGED, "", "mail", b'{"rate_limit":2,"rate_window_ms":1000}')]
+    assert told(machine) == [Event(EventKind.QUEUE_CHANGED, "", "mail", b'{"rate_limit":2,"rate_window_ms":1000}')]
 
 
 def test_the_throttle_of_an_unknown_queue_cannot_be_removed() -> None:

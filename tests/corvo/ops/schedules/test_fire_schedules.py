@@ -24,8 +24,8 @@ def test_a_slot_makes_a_job_that_says_where_it_comes_from() -> None:
     [job] = machine.jobs()
     assert (job.queue, job.payload, job.max_retries, job.state) == ("mail", b'{"to": "all"}', 7, State.PENDING)
     assert job.tags == b'{"schedule":"nightly","slot":"2026-01-01T00:01:00.000000000Z","n": 2.50}'
-    assert job.bonds is not None
-    assert (job.bonds.schedule_id, job.bonds.unique_key) == (schedule_id(), "k")
+    assert job.extras is not None
+    assert (job.extras.schedule_id, job.extras.unique_key) == (schedule_id(), "k")
     schedule = the_schedule(machine)
     assert (schedule.fired, schedule.last_slot, schedule.last_fired_at) == (1, NOW + MINUTE, NOW + MINUTE)
     assert schedule.next_at == NOW + 2 * MINUTE

@@ -40,8 +40,8 @@ def test_one_job_is_made_however_often_the_request_arrives() -> None:
     assert machine.apply(ask, ask) == [[State.PENDING], [State.PENDING]]
     [job] = machine.jobs()
     assert job.tags == b'{"schedule":"nightly","a":1}', "it has no slot"
-    assert job.bonds is not None
-    assert (job.bonds.schedule_id, job.bonds.unique_key) == (the_schedule(machine).id, "k")
+    assert job.extras is not None
+    assert (job.extras.schedule_id, job.extras.unique_key) == (the_schedule(machine).id, "k")
     assert (the_schedule(machine).fired, the_schedule(machine).settled_to) == (0, NOW), "its slots are not touched"
 
 

@@ -11,7 +11,7 @@ from corvo.ops.schedules import update_schedule as module
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule, UpdateScheduleBody
 from corvo.rules import schedules
-from corvo.state.schedules import CatchUp, Terms
+from corvo.state.schedules import CatchUp, JobTemplate
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine, nothing_changes
 from tests.support.schedules import create, look, schedule_id, some_terms, the_schedule
@@ -33,7 +33,7 @@ def planned(schedule: str = "nightly", **fields: Any) -> UpdateSchedule:
 
 
 def test_the_new_terms_have_the_fields_of_the_terms_in_their_order() -> None:
-    assert NewTerms.__struct_fields__ == Terms.__struct_fields__
+    assert NewTerms.__struct_fields__ == JobTemplate.__struct_fields__
 
 
 @pytest.mark.parametrize("schedule", ["nightly", schedule_id(1)])

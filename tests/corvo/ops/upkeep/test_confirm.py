@@ -1,6 +1,6 @@
 """Confirm: the outbox forgets what another shard has done, once, and nothing else."""
 
-from corvo.model.job_extras import Bonds, Chain, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.state import keys
 from tests.support.builders import cancel, enqueue, job_id, new_job
@@ -14,8 +14,8 @@ def a_machine(errands: int) -> Machine:
     """Shard 0 of two, with so many errands for the other."""
     machine = Machine(0, 2)
     for number in range(1, errands + 1):
-        chain = Chain(f"chain-{number}", 0, (Step("mail"),), on_failure=Step(FAR))
-        machine.apply(enqueue(new_job(number, bonds=Bonds(chain=chain))), cancel(number))
+        chain = Chain(f"chain-{number}", 0, (ChainStep("mail"),), on_failure=ChainStep(FAR))
+        machine.apply(enqueue(new_job(number, extras=JobExtras(chain=chain))), cancel(number))
     return machine
 
 
@@ -50,7 +50,9 @@ def test_more_than_was_given_cannot_be_confirmed() -> None:
     assert machine.one(Confirm(1, 50)) == 2
 
     assert outbox(machine) == []
-    machine.apply(enqueue(new_job(9, bonds=Bonds(chain=Chain("c", 0, (Step("mail"),), on_failure=Step(FAR))))))
+    machine.apply(
+        enqueue(new_job(9, extras=JobExtras(chain=Chain("c", 0, (ChainStep("mail"),), on_failure=ChainStep(FAR)))))
+    )
     machine.one(cancel(9))
     assert outbox(machine) == [3]
     assert machine.tables.errands.targets() == [1], "and the next one is carried"

@@ -3,7 +3,7 @@
 import pytest
 
 from corvo import wire
-from corvo.model.job_extras import Bonds, Chain, Outcome, Step
+from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
 from corvo.model.lifecycle import State
 from corvo.model.limits import SHARDS_MAX
 from corvo.ops.upkeep.deliver import Deliver
@@ -85,8 +85,8 @@ def test_numbers_survive_a_crash_flushed_or_not() -> None:
 def test_the_consequences_of_an_errand_are_drawn_before_the_next_one() -> None:
     """The first errand makes a job that waits for nobody anybody knows: it is dead before the second is made."""
     machine = Machine(0, 2)
-    chain = Chain("c", 0, (Step("mail"),), on_failure=Step("alarm"))
-    lost = NewJob(job_id(1), "mail", b"{}", bonds=Bonds(waits_for=(job_id(99),), chain=chain))
+    chain = Chain("c", 0, (ChainStep("mail"),), on_failure=ChainStep("alarm"))
+    lost = NewJob(job_id(1), "mail", b"{}", extras=JobExtras(waits_for=(job_id(99),), chain=chain))
 
     machine.one(Deliver(1, 1, [wire.encode(MakeJob(lost)), *bring(1, 2).errands]))
 

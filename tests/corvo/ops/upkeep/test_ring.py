@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.model.events import Event, Happening
+from corvo.model.events import Event, EventKind
 from corvo.model.job import Controls
-from corvo.model.job_extras import Bonds, UniqueUntil
+from corvo.model.job_extras import JobExtras, UniqueUntil
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.upkeep import ring
@@ -60,7 +60,7 @@ def test_without_anything_due_nothing_changes() -> None:
 )
 def test_a_waiting_job_expires_to_the_nanosecond(state: State, fields: dict[str, int]) -> None:
     machine = Machine()
-    machine.one(enqueue(new_job(1, bonds=Bonds(expire_after_ms=1_000), **fields)))
+    machine.one(enqueue(new_job(1, extras=JobExtras(expire_after_ms=1_000), **fields)))
 
     machine.one(Ring(), at=NOW + SECOND - 1)
     assert machine.job(1).state == state
@@ -74,7 +74,7 @@ def test_a_waiting_job_expires_to_the_nanosecond(state: State, fields: dict[str,
 
 def test_an_active_job_is_let_finish() -> None:
     machine = Machine()
-    machine.apply(enqueue(new_job(1, bonds=Bonds(expire_after_ms=1_000))), fetch())
+    machine.apply(enqueue(new_job(1, extras=JobExtras(expire_after_ms=1_000))), fetch())
 
     machine.one(Ring(), at=NOW + SECOND)
 
@@ -84,7 +84,7 @@ def test_an_active_job_is_let_finish() -> None:
 
 def test_a_job_that_has_ended_does_not_expire() -> None:
     machine = Machine()
-    machine.apply(enqueue(new_job(1, bonds=Bonds(expire_after_ms=1_000))), fetch(), ack(1))
+    machine.apply(enqueue(new_job(1, extras=JobExtras(expire_after_ms=1_000))), fetch(), ack(1))
 
     with nothing_changes(machine):
         assert machine.one(Ring(), at=NOW + SECOND) == 0
@@ -95,8 +95,8 @@ def test_a_job_that_has_ended_does_not_expire() -> None:
 
 def test_a_lock_that_is_over_is_removed_with_its_alarm() -> None:
     machine = Machine()
-    bonds = Bonds(unique_key="k", unique_period_ms=1_000, unique_until=UniqueUntil.PERIOD)
-    machine.one(enqueue(new_job(1, bonds=bonds)))
+    extras = JobExtras(unique_key="k", unique_period_ms=1_000, unique_until=UniqueUntil.PERIOD)
+    machine.one(enqueue(new_job(1, extras=extras)))
 
     machine.one(Ring(), at=NOW + SECOND)
 
@@ -125,11 +125,11 @@ def test_a_throttle_that_has_room_again_wakes_its_queue() -> None:
 
 def asked_to_stop(cancel_at: int) -> Machine:
     machine = Machine()
-    machine.apply(enqueue(new_job(1, bonds=Bonds())), fetch())
+    machine.apply(enqueue(new_job(1, extras=JobExtras())), fetch())
     with machine.by_hand() as tables:
         job = machine.job(1)
-        assert job.bonds is not None
-        job.bonds.cancel_at = cancel_at
+        assert job.extras is not None
+        job.extras.cancel_at = cancel_at
         tables.touch(job)
         tables.alarms.add(cancel_at, GRACE_ALARM + job.id)
     return machine
@@ -169,16 +169,18 @@ def test_grace_of_an_earlier_claim_does_not_end_the_next_one() -> None:
 
 def test_a_job_is_forgotten_with_all_that_belongs_to_it_when_its_time_is_over() -> None:
     machine = Machine()
-    machine.apply(enqueue(new_job(1, max_retries=1, bonds=Bonds(idempotency_key="i"))), fetch(), fail(1, error="boom"))
-    before = machine.tables.journal.last
+    machine.apply(
+        enqueue(new_job(1, max_retries=1, extras=JobExtras(idempotency_key="i"))), fetch(), fail(1, error="boom")
+    )
+    before = machine.tables.event_log.last
 
     machine.one(Ring(), at=NOW + RETENTION)
 
     families = (keys.JOBS, keys.JOB_ERRORS, keys.IDEMPOTENT)
     assert not any(key.startswith(families) for key in machine.records())
     assert machine.queue().counts == [0] * len(State)
-    told = [told.event for told in machine.tables.journal.after(before)]
-    assert told == [Event(Happening.DELETED, job_id(1), "mail", b'{"reason":"retention"}')]
+    told = [told.event for told in machine.tables.event_log.after(before)]
+    assert told == [Event(EventKind.DELETED, job_id(1), "mail", b'{"reason":"retention"}')]
     machine.check()
 
 
@@ -244,7 +246,7 @@ def test_a_retention_that_was_changed_meanwhile_counts(retention_ms: int, is_kep
 def test_many_alarms_are_settled_in_slices_and_none_is_left() -> None:
     machine = Machine()
     count = UPKEEP_JOBS_PER_ENTRY + 2 * ALARMS_AT_ONCE
-    machine.one(enqueue(*(new_job(number, bonds=Bonds(expire_after_ms=1_000)) for number in range(1, count + 1))))
+    machine.one(enqueue(*(new_job(number, extras=JobExtras(expire_after_ms=1_000)) for number in range(1, count + 1))))
 
     first = machine.one(Ring(), at=NOW + SECOND)
     assert UPKEEP_JOBS_PER_ENTRY <= first < count
@@ -281,7 +283,7 @@ def test_every_alarm_goes_off_once_whatever_the_slices(lives: list[tuple[int, in
         patch.setattr(ring, "ALARMS_AT_ONCE", 2)
         patch.setattr(ring, "UPKEEP_JOBS_PER_ENTRY", 3)
         for number, (seconds, _) in enumerate(lives, 1):
-            machine.one(enqueue(new_job(number, bonds=Bonds(expire_after_ms=seconds * 1_000))))
+            machine.one(enqueue(new_job(number, extras=JobExtras(expire_after_ms=seconds * 1_000))))
         for _, wait_ms in lives:
             machine.one(Ring(), at=machine.now + wait_ms * MS)
             machine.restart()

@@ -1,6 +1,6 @@
 """MakeJob: a job for a queue of this shard, asked for by another one."""
 
-from corvo.model.job_extras import Bonds
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.errands.make_job import MakeJob
@@ -58,11 +58,11 @@ def test_a_job_of_this_id_that_lives_is_left_alone_in_whatever_state() -> None:
 
 def test_a_key_that_another_job_holds_leads_to_that_job() -> None:
     machine = Machine(0, 2)
-    deliver(machine, 1, NewJob(job_id(1), "mail", b"{}", bonds=Bonds(unique_key="k")))
+    deliver(machine, 1, NewJob(job_id(1), "mail", b"{}", extras=JobExtras(unique_key="k")))
 
-    deliver(machine, 2, NewJob(job_id(2), "mail", b"{}", bonds=Bonds(unique_key="k")))
+    deliver(machine, 2, NewJob(job_id(2), "mail", b"{}", extras=JobExtras(unique_key="k")))
     machine.one(cancel(1))
-    deliver(machine, 3, NewJob(job_id(3), "mail", b"{}", bonds=Bonds(unique_key="k")))
+    deliver(machine, 3, NewJob(job_id(3), "mail", b"{}", extras=JobExtras(unique_key="k")))
 
     assert [job.id for job in machine.jobs()] == [job_id(1), job_id(3)]
 

@@ -1,7 +1,7 @@
 """MemberEnded: the batch counts an end, unless it is over or forgotten."""
 
 from corvo.model.job_extras import Outcome
-from corvo.rules.cascades import draw
+from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.member_ended import MemberEnded
 from tests.support.batches import ON_EACH_SHARD, SHARDS, a_batch, batch_id, the_batch
 from tests.support.machine import nothing_changes
@@ -24,4 +24,4 @@ def test_a_batch_that_is_over_or_forgotten_counts_nothing() -> None:
     with nothing_changes(shards[0]):
         for name in (batch_id(), batch_id(2)):
             MemberEnded(name, Outcome.DEAD).run(shards[0].tables)
-            draw(shards[0].tables)
+            run_cascades(shards[0].tables)

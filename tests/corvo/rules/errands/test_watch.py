@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from corvo.model.job import Job
-from corvo.model.job_extras import Bonds, IfLost
+from corvo.model.job_extras import IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import LATEST_NS
@@ -44,8 +44,8 @@ def put(shards: Shards, number: int, queue: str, *waits_for: str, **fields: Any)
     shard = shard_of_queue(queue, len(shards.machines))
     name = job_id(number, shard)
     policy, expire_ms = fields.pop("if_lost", IfLost.FAIL), fields.pop("expire_after_ms", 0)
-    bonds = Bonds(waits_for=waits_for, if_lost=policy, expire_after_ms=expire_ms) if waits_for else None
-    new = new_job(name, queue, max_retries=1, bonds=bonds, **fields)
+    extras = JobExtras(waits_for=waits_for, if_lost=policy, expire_after_ms=expire_ms) if waits_for else None
+    new = new_job(name, queue, max_retries=1, extras=extras, **fields)
     assert shards.one(shard, Enqueue([new])) == [State.SCHEDULED if waits_for else State.PENDING]
     return name
 
@@ -444,7 +444,7 @@ def test_an_enqueue_that_is_repeated_after_the_job_has_moved_gets_its_old_answer
     eat = put(shards, 2, EAT, cake)
     move(shards, eat, BAKE, 0)
 
-    again = new_job(eat, EAT, max_retries=1, bonds=Bonds(waits_for=(cake,)))
+    again = new_job(eat, EAT, max_retries=1, extras=JobExtras(waits_for=(cake,)))
 
     assert ask(shards, eat, Enqueue([again])) == [State.SCHEDULED]
     assert find(shards, eat).queue == BAKE
@@ -455,7 +455,7 @@ def test_an_enqueue_that_is_repeated_asks_nobody_again(shards: Shards) -> None:
     eat = put(shards, 2, EAT, cake)
     end(shards, cake, "completed")
 
-    again = new_job(eat, EAT, max_retries=1, bonds=Bonds(waits_for=(cake,)))
+    again = new_job(eat, EAT, max_retries=1, extras=JobExtras(waits_for=(cake,)))
 
     assert ask(shards, eat, Enqueue([again])) == [State.SCHEDULED], "the answer has not changed"
     assert state(shards, eat) == "pending"
@@ -466,9 +466,9 @@ def test_a_job_that_ended_and_ends_again_tells_nobody_twice(shards: Shards) -> N
     put(shards, 2, EAT, cake)
     end(shards, cake, "completed")
 
-    bonds = find(shards, cake).bonds
+    extras = find(shards, cake).extras
 
-    assert bonds is not None and not bonds.is_watched
+    assert extras is not None and not extras.is_watched
     assert no_watchers(shards)
 
 
@@ -500,7 +500,7 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(number: int, is
 
     eat_shard = shard_of_queue(EAT, 3)
     eat = job_id(2, eat_shard)
-    shards[eat_shard].one(Enqueue([new_job(eat, EAT, bonds=Bonds(waits_for=(bake,)))]), at=shards.now)
+    shards[eat_shard].one(Enqueue([new_job(eat, EAT, extras=JobExtras(waits_for=(bake,)))]), at=shards.now)
     carry()
     shards.of_queue(BAKE).apply(fetch(BAKE), ack(bake), at=shards.now)
     carry()
@@ -598,8 +598,8 @@ def test_no_job_can_name_itself() -> None:
         with pytest.raises(msgspec.ValidationError):
             msgspec.json.decode(json.dumps({"queue": "mail", field: job_id(1)}), type=EnqueueBody)
 
-    asking = an_asking()
-    made = [planned(asking, EnqueueBody("mail", depends_on=[job_id(1)]), 0) for _ in range(100)]
+    context = an_asking()
+    made = [planned(context, EnqueueBody("mail", depends_on=[job_id(1)]), 0) for _ in range(100)]
 
     assert len({new.id for new in made}) == 100
-    assert all(new.bonds is not None and new.id not in new.bonds.waits_for for new in made)
+    assert all(new.extras is not None and new.id not in new.extras.waits_for for new in made)

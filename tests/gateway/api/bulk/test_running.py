@@ -23,7 +23,7 @@ from tests.gateway.api.bulk.conftest import BulkHouse
 def _small_slices_and_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "BULK_SLICE", 4)
     monkeypatch.setattr(running, "PAUSE_S", 0.001)
-    monkeypatch.setattr(running.Reading.__init__, "__defaults__", (0.001,))
+    monkeypatch.setattr(running.JobReader.__init__, "__defaults__", (0.001,))
 
 
 def begin(house: BulkHouse, action: str = "hold", **fields: Any) -> str:
@@ -124,7 +124,7 @@ def test_a_gateway_that_dies_anywhere_is_succeeded_and_nothing_is_done_or_counte
     bulk_house.bulks = Bulks(
         bulk_house.shards,  # type: ignore[arg-type]
         bulk_house.read_db,
-        bulk_house.bulks.running._asking,
+        bulk_house.bulks.running._context,
         "node-1",
         bulk_house.draining,
     )
@@ -152,7 +152,7 @@ def test_one_that_was_succeeded_lets_go(bulk_house: BulkHouse) -> None:
     other = Bulks(
         bulk_house.shards,  # type: ignore[arg-type]
         bulk_house.read_db,
-        bulk_house.bulks.running._asking,
+        bulk_house.bulks.running._context,
         "node-1",
         bulk_house.draining,
     )

@@ -9,7 +9,7 @@ import msgspec
 from corvo.ops.operation import Operation
 from corvo.wire import Entry as Payload
 from corvo.wire import encode
-from shards.raft import Entry, LeaseRead, Ready, Refused
+from shards.raft import LeaseRead, LogEntry, RaftRefusal, Ready
 from shards.upkeep import next_upkeep_ns, upkeep_due
 from tests.simulation.clock import MS
 
@@ -32,7 +32,7 @@ class Read(msgspec.Struct, eq=False):
     least: int  # the highest index that was committed anywhere when the read began
 
 
-class Door:
+class Admission:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._cluster = host.cluster
@@ -67,7 +67,7 @@ class Door:
         payload = encode(Payload(wall_ns, [encode(ask) for ask in asks]))
         try:
             ((index, term),) = self._host.raft.propose([payload])
-        except Refused:
+        except RaftRefusal:
             for request in requests:
                 self._reply(request, ("elsewhere", None))
             return
@@ -77,7 +77,7 @@ class Door:
             self._upkeep = (index, term)
         self._host.observe()
 
-    def answer(self, entry: Entry, results: list[Any]) -> None:
+    def answer(self, entry: LogEntry, results: list[Any]) -> None:
         """The entry is applied: those who asked for it are told."""
         term, requests = self._proposed.pop(entry.index, (0, []))
         if term == entry.term and requests:
@@ -102,7 +102,7 @@ class Door:
     def _read(self, read: Read) -> None:
         try:
             self._host.raft.read_index(read)
-        except Refused:
+        except RaftRefusal:
             self._reply(read.request, ("elsewhere", self._host.raft.leader_id))
 
     def serve_reads(self, ready: Ready) -> None:
