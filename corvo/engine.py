@@ -6,8 +6,8 @@ and the replica stops before it can write what it does not understand.
 
 from typing import Any
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal, Refused
-from corvo.ops.operation import Operation
 from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Changes, Tables
 

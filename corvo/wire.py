@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Corrupt, Refused
 from corvo.ops import OPERATIONS, AnyOperation, decode_operation
-from corvo.ops.operation import Operation, Query
 from corvo.queries import QUERIES, AnyQuery
 
 T = TypeVar("T")

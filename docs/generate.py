@@ -22,10 +22,10 @@ from typer.testing import CliRunner
 
 from corvo import ops, queries
 from corvo.cli.main import app
+from corvo.endpoint import Endpoint
 from corvo.model import limits
 from corvo.model.errors import RETRYABLE, STATUS
 from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
-from corvo.ops.operation import Endpoint
 from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
 from corvo.runtime import settings
 from corvo.state import keys

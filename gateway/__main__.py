@@ -15,8 +15,8 @@ from pathlib import Path
 import structlog
 import uvloop
 
+from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
-from corvo.ops.operation import PlanContext
 from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered

@@ -11,9 +11,9 @@ from typing import Any
 import structlog
 
 from corvo import ops, queries
+from corvo.endpoint import Answer, Endpoint, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
-from corvo.ops.operation import Answer, Endpoint, PlanContext
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
 from gateway.http.messages import (

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from corvo import __version__
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
 from corvo.model.timestamps import to_rfc3339
-from corvo.ops.operation import Answer
 from corvo.queries.cluster import (
     ClusterStatus,
     GetStatus,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from corvo import __version__
+from corvo.endpoint import Endpoint
 from corvo.model.errors import STATUS
-from corvo.ops.operation import Endpoint
 from gateway.http.messages import ErrorBody
 from gateway.routes import API
 

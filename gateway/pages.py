@@ -19,7 +19,7 @@ from gateway.search import queues
 from gateway.search.database import ReadDb
 
 if TYPE_CHECKING:
-    from corvo.ops.operation import Endpoint
+    from corvo.endpoint import Endpoint
 
 
 METRICS_UNDER_API = "/api/v1/metrics"  # where the original served them: dashboards know it

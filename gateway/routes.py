@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from corvo.endpoint import Endpoint
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Endpoint
 from gateway.http.messages import ENCODED_SLASH
 
 API = "/api/v1"

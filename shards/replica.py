@@ -13,12 +13,12 @@ from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
 
+from corvo.endpoint import Operation
 from corvo.engine import apply_entry
 from corvo.model.errors import Refused
 from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation
 from corvo.queries.cluster import ShardStatus
 from corvo.state import keys
 from corvo.state.tables import Tables

@@ -4,7 +4,7 @@ Time changes the state only through the log: the leader proposes, every replica 
 both questions are answered from the state, so a new leader needs no handing over.
 """
 
-from corvo.ops.operation import Operation
+from corvo.endpoint import Operation
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim

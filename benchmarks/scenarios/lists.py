@@ -25,7 +25,7 @@ from corvo.state import keys
 from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
 from gateway.mirror import trust
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.search import error_groups, queues, search, throughput, worker, workers
 from gateway.search.database import ReadDb
 

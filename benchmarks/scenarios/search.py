@@ -24,7 +24,7 @@ from corvo.state import keys
 from gateway.mirror import trust
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.search import fulltext, search
 from gateway.search.database import ReadDb
 

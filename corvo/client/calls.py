@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from corvo.endpoint import Endpoint
 from corvo.model.errors import RETRYABLE, STATUS
 from corvo.ops import ENDPOINTS as WRITES
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
 from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-from corvo.ops.bulk.view import BulkView
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.cancel import CancelBody, Cancelled
@@ -30,7 +30,6 @@ from corvo.ops.jobs.hold import HoldBody
 from corvo.ops.jobs.move import MoveBody
 from corvo.ops.jobs.reject import RejectBody
 from corvo.ops.jobs.replay import ReplayBody
-from corvo.ops.operation import Endpoint
 from corvo.ops.queues.clear_queue import QueueCleared
 from corvo.ops.queues.control import QueueChanged
 from corvo.ops.queues.drain_queue import QueueDraining
@@ -40,9 +39,9 @@ from corvo.ops.queues.set_throttle import ThrottleBody
 from corvo.ops.schedules.create_schedule import CreateScheduleBody
 from corvo.ops.schedules.delete_schedule import DeletedSchedule
 from corvo.ops.schedules.update_schedule import UpdateScheduleBody
-from corvo.ops.schedules.view import ScheduleView
 from corvo.queries import ENDPOINTS as READS
 from corvo.queries.batches import BatchView
+from corvo.queries.bulk_view import BulkView
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
 from corvo.queries.events import EventsPage
@@ -51,6 +50,7 @@ from corvo.queries.jobs import BulkGetBody, JobsView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
+from corvo.queries.schedule_view import ScheduleView
 from corvo.queries.search import SearchAnswer, SearchBody
 from corvo.queries.state_lists import StateListQuery
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery

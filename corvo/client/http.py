@@ -21,7 +21,6 @@ from corvo.client.trust import trusting
 from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
 from corvo.ops.batches.seal_batch import Sealed
 from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-from corvo.ops.bulk.view import BulkView
 from corvo.ops.jobs.ack import AckBody, Acked
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.cancel import CancelBody, Cancelled
@@ -43,8 +42,8 @@ from corvo.ops.queues.set_throttle import ThrottleBody
 from corvo.ops.schedules.create_schedule import CreateScheduleBody
 from corvo.ops.schedules.delete_schedule import DeletedSchedule
 from corvo.ops.schedules.update_schedule import UpdateScheduleBody
-from corvo.ops.schedules.view import ScheduleView
 from corvo.queries.batches import BatchView
+from corvo.queries.bulk_view import BulkView
 from corvo.queries.cluster import ClusterStatus
 from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
 from corvo.queries.job import JobView
@@ -52,6 +51,7 @@ from corvo.queries.jobs import BulkGetBody, JobsView
 from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
 from corvo.queries.queue import QueueDetail
 from corvo.queries.queues import QueueView
+from corvo.queries.schedule_view import ScheduleView
 from corvo.queries.search import SearchAnswer, SearchBody
 from corvo.queries.state_lists import StateListQuery
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery

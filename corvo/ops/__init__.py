@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from corvo.endpoint import Endpoint, Operation
 from corvo.ops.batches import add_to_batch, seal_batch
 from corvo.ops.bulk import act_on_jobs, advance_bulk, begin_bulk, cancel_bulk, claim_bulk
 from corvo.ops.jobs import (
@@ -29,7 +30,6 @@ from corvo.ops.jobs import (
     requeue,
     retry,
 )
-from corvo.ops.operation import Endpoint, Operation
 from corvo.ops.queues import (
     clear_queue,
     delete_queue,

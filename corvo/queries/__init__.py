@@ -8,11 +8,9 @@ import functools
 import operator
 from typing import Any
 
-from corvo.ops.batches import arrivals
-from corvo.ops.jobs import known
-from corvo.ops.operation import Endpoint, Query
-from corvo.ops.queues import delete_queue
+from corvo.endpoint import Endpoint, Query
 from corvo.queries import (
+    arrivals,
     batches,
     batches_list,
     bulk,
@@ -24,12 +22,14 @@ from corvo.queries import (
     jobs,
     members,
     queue,
+    queue_names,
     queues,
     rebuild,
     schedules,
     search,
     state_lists,
     throughput,
+    unknown_jobs,
     why,
     worker,
     workers,
@@ -41,9 +41,9 @@ QUERIES: tuple[type[Query], ...] = (
     jobs.GetJobs,
     batches.GetBatch,
     arrivals.GetArrivals,
-    known.FindUnknown,
+    unknown_jobs.FindUnknown,
     queue.GetQueue,
-    delete_queue.KnowsQueue,
+    queue_names.KnowsQueue,
     cluster.GetStatus,
     cluster.GetIndex,
     feed.Pull,

@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job_extras import ChainStep, Outcome
 from corvo.model.sharding import shard_of_batch, shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.rules.batches import Batch, callback_id, callbacks, require_batch
 from corvo.state.tables import Tables
 

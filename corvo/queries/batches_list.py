@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.ops.operation import Endpoint
+from corvo.endpoint import Endpoint
 from corvo.queries.batches import BatchView
 
 LIMIT_MAX = 1000

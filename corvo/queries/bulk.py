@@ -5,10 +5,10 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.model.job import Count
 from corvo.model.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
-from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id, in_list, short
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
+from corvo.queries.bulk_view import BulkView, bulk_view, check_bulk_id, in_list, short
 from corvo.rules.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
 from corvo.state.tables import Tables
 

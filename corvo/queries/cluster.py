@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.ops.operation import Endpoint, Query, Read
+from corvo.endpoint import Endpoint, Query, Read
 from corvo.queries.members import Members
 from corvo.state.tables import Tables
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Endpoint, Query
 from corvo.model.errors import invalid
 from corvo.model.events import HAPPENING_NAMES, Event, EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.json_input import to_raw
 from corvo.model.limits import QUEUE_NAME, SHARDS_MAX
-from corvo.ops.operation import Endpoint, Query
 from corvo.state.event_log import EventLog, Told
 
 # In place of the number of an event: the newest one there is, and whatever stands before the oldest one that is kept.

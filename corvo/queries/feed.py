@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Query
 from corvo.model.job import Count, SpanMs, Worker
-from corvo.ops.operation import Query
 
 
 class FeedBatch(msgspec.Struct, array_like=True):

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.model.job import Job, JobError, SpanMs
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.json_input import to_raw
@@ -11,7 +12,6 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.state.tables import Tables
 
 # Of the newest attempt, when it is not among the failed ones. In any other state somebody has ended it from outside.

@@ -5,12 +5,12 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Plan, PlanContext, Read, spread
 from corvo.model.errors import Refusal, Refused, invalid
 from corvo.model.job import JobId
 from corvo.model.job_extras import bytes_of
 from corvo.model.limits import BULK_GET_BYTES_MAX, CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.sharding import find_shard_of_job
-from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext, Read, spread
 from corvo.queries.job import JobRecord, JobView, job_view
 from corvo.state.tables import Tables
 

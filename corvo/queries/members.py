@@ -5,8 +5,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Plan, PlanContext, Query
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext, Query
 from corvo.runtime.addresses import check_reachable
 
 NodeId = Annotated[

@@ -5,13 +5,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job import Controls, Moment, Priority, Queue
 from corvo.model.lifecycle import State
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
-from corvo.ops.queues.control import checked_name, require_queue
+from corvo.queries.queue_names import checked_name, require_queue
 from corvo.state import keys
 from corvo.state.tables import Tables
 

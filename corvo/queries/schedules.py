@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Query, Read
-from corvo.ops.schedules.view import GetSchedule, ScheduleView, in_list, plan_one
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
+from corvo.queries.schedule_view import GetSchedule, ScheduleView, in_list, plan_one
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Body, Endpoint
 from corvo.model.job import JobId, QueueName, ShortText, WorkerId
-from corvo.ops.operation import Body, Endpoint
 
 StateName = Literal["pending", "active", "completed", "retrying", "dead", "cancelled", "scheduled", "held"]
 SortName = Literal["created_at", "priority", "started_at", "completed_at", "attempt", "scheduled_at", "failed_at"]

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Endpoint
 from corvo.model.job import QueueName
-from corvo.ops.operation import Endpoint
 from corvo.queries.search import LIMIT_MAX, SearchAnswer, SearchBody
 
 

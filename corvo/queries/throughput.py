@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from corvo.ops.operation import Endpoint
+from corvo.endpoint import Endpoint
 from corvo.state.minutes import MINUTES_KEPT
 
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job import PRIORITY_NAMES, Controls, Job, Priority, Queue
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.state import keys
 from corvo.state.tables import Tables
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from corvo.ops.operation import Endpoint
+from corvo.endpoint import Endpoint
 from corvo.queries.workers import WorkerView
 
 JOBS_SHOWN_MAX = 1000

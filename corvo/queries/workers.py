@@ -2,7 +2,7 @@
 
 import msgspec
 
-from corvo.ops.operation import Endpoint
+from corvo.endpoint import Endpoint
 
 
 class WorkerView(msgspec.Struct, kw_only=True):

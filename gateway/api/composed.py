@@ -1,5 +1,6 @@
 """What serves the endpoints that are more than one plan: fetches that wait, reads of read.db, events."""
 
+from corvo.endpoint import Answer
 from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import (
     FetchBatchBody,
@@ -8,10 +9,9 @@ from corvo.ops.jobs.fetch import (
     fetched_job,
     new_fetch,
 )
-from corvo.ops.operation import Answer
-from corvo.ops.queues.control import checked_name
 from corvo.queries.batches_list import BatchesQuery
 from corvo.queries.error_groups import ErrorGroupsQuery
+from corvo.queries.queue_names import checked_name
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.queries.state_lists import StateListQuery, search_body

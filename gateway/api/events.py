@@ -14,8 +14,8 @@ from weakref import WeakSet
 
 import structlog
 
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer
 from corvo.queries.events import (
     NOW,
     START,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from corvo.endpoint import Answer, Body, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refusal, Refused
 from corvo.model.job import QueueName, ShortText, WorkerId
 from corvo.model.limits import (
@@ -36,7 +37,6 @@ from corvo.ops.jobs.heartbeat import (
     unknown_pulse,
 )
 from corvo.ops.jobs.lease import stranger
-from corvo.ops.operation import Answer, Body, Operation, Plan, PlanContext, gather, spread
 from corvo.rules.job_creation import NewJob
 
 

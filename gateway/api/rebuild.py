@@ -7,8 +7,8 @@ import asyncio
 import time
 from pathlib import Path
 
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer
 from corvo.queries.rebuild import RebuildQuery, RebuildView
 from gateway.http.messages import Request, parse_query
 from gateway.readdb import rebuild_request as requests

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
+from corvo.endpoint import PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Fetch, fetched_job
-from corvo.ops.operation import PlanContext
 from gateway.api.fetch import Fetcher
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http.messages import FRAME_LANE, Receive, Scope, Send, to_json

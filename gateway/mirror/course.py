@@ -15,12 +15,12 @@ import time
 import msgspec
 import structlog
 
+from corvo.endpoint import Query
 from corvo.model.errors import Corrupt
-from corvo.ops.operation import Query
 from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from gateway.mirror.link import ShardLink
 from gateway.mirror.rows import presence_rows, to_rows, to_stretch
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 
 ROWS_PER_TRANSACTION = 5_000
 # A shard cuts a batch at `records_max` or when it is too big for a message. One shorter than both was everything.

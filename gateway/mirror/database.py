@@ -17,7 +17,7 @@ from pathlib import Path
 from corvo.model.timestamps import to_rfc3339
 from gateway.mirror import statements
 from gateway.mirror.indexing import Indexing
-from gateway.mirror.turns import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
+from gateway.mirror.shard_writes import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 
 WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it

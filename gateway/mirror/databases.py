@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from gateway.mirror.home import Database, Home
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 
 AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # a database out of reach is tried again after so long, then twice as long, …
 

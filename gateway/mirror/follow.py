@@ -37,7 +37,7 @@ from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS
 from gateway.mirror.databases import Databases
 from gateway.mirror.home import Home, UntrustedDatabase
 from gateway.mirror.link import ShardLink
-from gateway.mirror.turns import ShardWrite
+from gateway.mirror.shard_writes import ShardWrite
 from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200

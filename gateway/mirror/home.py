@@ -7,7 +7,7 @@ method may raise one of the home's `faults`; `remedy` says what to do then.
 from collections.abc import Sequence
 from typing import Generic, Literal, Protocol, TypeVar
 
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 
 # end: let the process end and be started again. reopen: try again in a while. rebuild: what is published is no good.
 Remedy = Literal["end", "reopen", "rebuild"]

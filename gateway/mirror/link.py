@@ -13,9 +13,9 @@ import errno
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from corvo.endpoint import Query
 from corvo.model.errors import Refusal
 from corvo.model.limits import MESSAGE_BYTES_MAX
-from corvo.ops.operation import Query
 from corvo.queries.feed import FeedBatch, ScanPiece
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 

@@ -26,7 +26,7 @@ from corvo.runtime.read_db import PostgresAddress
 from gateway.mirror import postgres_statements as statements
 from gateway.mirror.columns import Row
 from gateway.mirror.home import Remedy, UntrustedDatabase
-from gateway.mirror.turns import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
+from gateway.mirror.shard_writes import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 

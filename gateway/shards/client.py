@@ -16,11 +16,11 @@ import structlog
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
+from corvo.endpoint import Operation, Query
 from corvo.model.drain_rate import DrainRate
 from corvo.model.errors import Refusal
 from corvo.model.limits import CALLS_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query
 from corvo.queries.job import Await
 from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal, Refused
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.heartbeat import Heartbeat
-from corvo.ops.operation import Operation, Query
 from corvo.queries.jobs import GetJobs
 from gateway.shards.client import Shards
 

@@ -7,8 +7,8 @@ it, and no longer than `ROUNDS_S`: whoever asks again goes on where it stopped.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer, Plan
 from gateway.http.messages import Disconnected
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all

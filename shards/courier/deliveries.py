@@ -10,9 +10,9 @@ from itertools import count
 
 import msgspec
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.state.outbox import Outbox

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import structlog
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
-from corvo.ops.operation import Operation
 from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull, Scan

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from corvo.endpoint import Operation, Query
 from corvo.model.drain_rate import DrainRate
 from corvo.model.errors import Refused
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query
 from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from corvo.endpoint import Read
 from corvo.model.errors import Refusal, Refused
-from corvo.ops.operation import Read
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import FeedBatch, Pull, Scan
 from corvo.queries.why import Demand, Why

@@ -10,8 +10,8 @@ from heapq import heappop, heappush
 
 import msgspec
 
+from corvo.endpoint import Operation, Query
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query
 from corvo.queries.job import Await
 
 CallKey = tuple[bytes, int]  # peer, call id

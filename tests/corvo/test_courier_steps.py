@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corvo.endpoint import Operation
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.limits import DELIVERY_BYTES_MAX
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.jobs.move import Move
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.batches import BatchSpec

@@ -2,10 +2,10 @@
 
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.engine import apply_entry
 from corvo.model.errors import Refused
 from corvo.model.lifecycle import State
-from corvo.ops.operation import Operation
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables
 from tests.support.builders import NOW, ack, cancel, enqueue, fetch

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
 from corvo.model.job import Priority
 from corvo.model.lifecycle import STATE_NAMES, State
@@ -16,7 +17,6 @@ from corvo.model.retry import Backoff
 from corvo.ops.jobs.fail import Failure
 from corvo.ops.jobs.fetch import Claimed
 from corvo.ops.jobs.heartbeat import Pulse
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep import promote as promote_module
 from corvo.ops.upkeep import reclaim as reclaim_module
 from corvo.state import pending, tables

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corvo import wire
+from corvo.endpoint import Operation
 from corvo.model.errors import Corrupt, Refusal, Refused
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.ack import Ack, AckItem
@@ -13,7 +14,6 @@ from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue, NewJob
 from corvo.ops.jobs.fail import Fail, Failure
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation
 from corvo.queries.job import GetJob
 from corvo.wire import Call, Entry, Reply
 from tests.support.builders import NOW, enqueue, fetch, job_id

@@ -19,6 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
 from corvo.model.events import HAPPENING_NAMES
 from corvo.model.job import PRIORITY_NAMES, Job, Priority
@@ -45,7 +46,6 @@ from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.ops.queues.clear_queue import ClearQueue
 from corvo.ops.queues.delete_queue import DeleteQueue
 from corvo.ops.queues.drain_queue import DrainQueue

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from corvo.endpoint import Answer, PlanContext
 from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
-from corvo.ops.operation import Answer, PlanContext
 from corvo.queries.cluster import ServerInfo
 from gateway.api.fetch import Fetcher
 from gateway.api.stream import Streams

@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any
 
 from corvo import wire
+from corvo.endpoint import Operation, Query, Read
 from corvo.model.errors import Refusal, Refused
 from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query, Read
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus

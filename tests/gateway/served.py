@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from corvo.ops.operation import Operation, Query
+from corvo.endpoint import Operation, Query
 from corvo.runtime.process import open_listener
 from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics

@@ -8,8 +8,8 @@ import pytest
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
-from corvo.ops.batches.arrivals import GetArrivals
 from corvo.ops.jobs.enqueue import Enqueue
+from corvo.queries.arrivals import GetArrivals
 from gateway.shards import plan_executor
 from tests.gateway.asgi import House
 from tests.support.builders import job_id

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
-from corvo.ops.operation import PlanContext
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener

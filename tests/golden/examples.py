@@ -10,7 +10,6 @@ from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome,
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.ops.batches.add_to_batch import AddToBatch
-from corvo.ops.batches.arrivals import GetArrivals, Keyed
 from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
 from corvo.ops.bulk.advance_bulk import AdvanceBulk
@@ -27,13 +26,12 @@ from corvo.ops.jobs.fail import Fail, FailItem, Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat, Pulse
 from corvo.ops.jobs.hold import Hold
-from corvo.ops.jobs.known import FindUnknown
 from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.queues.clear_queue import ClearQueue, Slice
-from corvo.ops.queues.delete_queue import DeleteQueue, KnowsQueue, Looked
+from corvo.ops.queues.delete_queue import DeleteQueue, Looked
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue
 from corvo.ops.queues.resume_queue import ResumeQueue
@@ -46,7 +44,6 @@ from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.schedules.pause_schedule import PauseSchedule
 from corvo.ops.schedules.resume_schedule import ResumeSchedule
 from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule
-from corvo.ops.schedules.view import GetSchedule
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.name_node import NameNode
@@ -54,6 +51,7 @@ from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
 from corvo.queries import feed
+from corvo.queries.arrivals import GetArrivals, Keyed
 from corvo.queries.batches import GetBatch
 from corvo.queries.bulk import GetBulk, GetBulkJobs, ListBulks
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
@@ -63,7 +61,10 @@ from corvo.queries.job import Await, GetJob, JobRecord
 from corvo.queries.jobs import FoundJob, GetJobs
 from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
 from corvo.queries.queue import GetQueue, QueueRecord
+from corvo.queries.queue_names import KnowsQueue
+from corvo.queries.schedule_view import GetSchedule
 from corvo.queries.schedules import ListSchedules
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.queries.why import JobsAhead, Why, WhyView
 from corvo.rules.batches import Batch, BatchSpec
 from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Memo, Order, Status

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal, Refused
-from corvo.ops.operation import Operation, Query
 from corvo.state import keys
 from corvo.wire import Call, Reply, decode_result, encode
 from shards import raft

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal, Refused
-from corvo.ops.operation import Operation, Query
 from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys

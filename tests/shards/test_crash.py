@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation, Query
 from corvo.engine import apply_entry
 from corvo.model.lifecycle import State
 from corvo.model.retry import Backoff
 from corvo.ops.jobs.fetch import Fetch
-from corvo.ops.operation import Operation, Query
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables
 from corvo.wire import operations_of

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import zmq
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal
 from corvo.model.limits import MESSAGE_BYTES_MAX
-from corvo.ops.operation import Operation, Query
 from corvo.queries.cluster import GetStatus
 from corvo.queries.feed import Pull
 from corvo.queries.job import GetJob

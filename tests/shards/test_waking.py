@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
-from corvo.ops.operation import Operation
 from corvo.ops.queues.delete_queue import DeleteQueue
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue

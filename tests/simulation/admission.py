@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from corvo.ops.operation import Operation
+from corvo.endpoint import Operation
 from corvo.wire import Entry as Payload
 from corvo.wire import encode
 from shards.raft import LeaseRead, LogEntry, RaftRefusal, Ready

@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Heartbeat, Pulse
-from corvo.ops.operation import Operation
 from corvo.wire import operations_of
 from tests.support.model import Model
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from corvo.endpoint import Operation
 from corvo.model.retry import Backoff
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Heartbeat
-from corvo.ops.operation import Operation
 from tests.simulation.admission import Request
 from tests.simulation.clock import MS, T
 from tests.simulation.linearizability import Answer, Op

@@ -6,6 +6,7 @@ Jobs are named by small numbers: `job_id(1)` is the id of job 1, and every build
 from collections.abc import Sequence
 from typing import Any
 
+from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
 from corvo.model.job import Job, Priority
 from corvo.model.lifecycle import State
@@ -16,7 +17,6 @@ from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail, FailItem
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Beat, Heartbeat
-from corvo.ops.operation import PlanContext
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring

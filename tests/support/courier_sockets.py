@@ -1,8 +1,8 @@
 """The shortest road of job 1 to each state."""
 
+from corvo.endpoint import Operation
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.hold import Hold
-from corvo.ops.operation import Operation
 from tests.support.builders import NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id
 from tests.support.machine import Machine
 

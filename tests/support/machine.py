@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from corvo import wire
+from corvo.endpoint import Operation
 from corvo.engine import apply_entry
 from corvo.model.events import Event
 from corvo.model.job import Job, Priority, Queue, decode_job, decode_queue, encode
 from corvo.model.lifecycle import State
-from corvo.ops.operation import Operation
 from corvo.rules.cascades import run_cascades
 from corvo.state import keys
 from corvo.state.event_log import decode_page

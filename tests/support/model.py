@@ -7,13 +7,13 @@ Where the two disagree, one of them is wrong, and it is not always this one.
 from dataclasses import dataclass, field
 from typing import Any
 
+from corvo.endpoint import Operation
 from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.jobs.heartbeat import Heartbeat
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.rules.job_creation import NewJob

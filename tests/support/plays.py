@@ -15,6 +15,7 @@ A worker speaks with the token of its newest claim of the job; without `worker=`
 
 from collections.abc import Sequence
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
 from corvo.model.job import PRIORITY_NAMES, Job, Priority
 from corvo.model.lifecycle import STATE_NAMES, State
@@ -24,7 +25,6 @@ from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.fail import Failure
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.ops.jobs.heartbeat import Pulse
-from corvo.ops.operation import Operation
 from tests.support.builders import MS, NOW, ack, cancel, enqueue, fail, fetch, heartbeat, new_job, promote, reclaim
 from tests.support.machine import Machine
 

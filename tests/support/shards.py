@@ -6,9 +6,9 @@ repeated at will: `deliver` and `confirm` are the two that exist.
 
 from typing import Any
 
+from corvo.endpoint import Operation
 from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.promote import Promote

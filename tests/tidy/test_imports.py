@@ -102,7 +102,7 @@ BREACHES = [
 ]
 ALLOWED = [
     (core_imports_only_the_core, "corvo/cli/serve.py", "from corvo.runtime.process import take_lock"),
-    (core_imports_only_the_core, "corvo/engine.py", "from corvo.ops.operation import Operation"),
+    (core_imports_only_the_core, "corvo/engine.py", "from corvo.endpoint import Operation"),
     (core_leans_on_msgspec_only, "corvo/engine.py", "import json, msgspec\nfrom corvo import ids"),
     (core_leans_on_msgspec_only, "corvo/runtime/process.py", "import structlog"),
     (only_leaves_import_leaves, "corvo/cli/commands/top.py", "from corvo.client import calls"),

@@ -18,7 +18,7 @@ from corvo.client import DEFAULT_SERVER
 if TYPE_CHECKING:
     from corvo.client.http import Client
     from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-    from corvo.ops.bulk.view import BulkView
+    from corvo.queries.bulk_view import BulkView
 
 LOOK_AGAIN_S = 0.3
 AWAY_S = 60.0  # a server that is started again is back by then

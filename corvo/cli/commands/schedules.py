@@ -11,7 +11,7 @@ from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
     from corvo.client.http import Client
-    from corvo.ops.schedules.view import ScheduleView
+    from corvo.queries.schedule_view import ScheduleView
 
 app = Commands(
     help="Make cron schedules, look at them, stop them.",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from corvo.cli.screen.show import columns, plain, state, when
 from corvo.ops.bulk.begin_bulk import BulkDone, BulkStarted
-from corvo.ops.bulk.view import BulkView, FailureView
+from corvo.queries.bulk_view import BulkView, FailureView
 
 SAMPLES_SHOWN = 10
 _STYLES = {"queued": "yellow", "running": "cyan", "completed": "green", "failed": "red", "cancelled": "dim"}

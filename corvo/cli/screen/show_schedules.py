@@ -7,7 +7,7 @@ from rich.text import Text
 
 from corvo.cli.screen.show import columns, json_text, plain, when
 from corvo.ops.schedules.delete_schedule import DeletedSchedule
-from corvo.ops.schedules.view import ScheduleView
+from corvo.queries.schedule_view import ScheduleView
 
 
 def schedules(views: Sequence[ScheduleView]) -> Table:

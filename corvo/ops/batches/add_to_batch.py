@@ -11,15 +11,15 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import QueueName, RequestId, ShortText
 from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.model.sharding import fnv32a, shard_of_batch, shard_of_queue
-from corvo.ops.batches.arrivals import GetArrivals, Keyed
-from corvo.ops.jobs.terms import StepBody, step_of
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
+from corvo.ops.jobs.job_terms import StepBody, step_of
+from corvo.queries.arrivals import GetArrivals, Keyed
 from corvo.rules.batches import (
     BatchSpec,
     find_batch,

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.sharding import shard_of_batch
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.rules.batches import finish_if_over, put_batch, require_batch
 from corvo.state.tables import Tables
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal, Refused
 from corvo.model.job import Count, Job, SpanMs
 from corvo.model.job_extras import bytes_of
@@ -25,7 +26,6 @@ from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.rules.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
 from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Tables

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.job import Count, RequestId, ShortText, SpanMs
 from corvo.model.limits import JOBS_PER_REQUEST_MAX
-from corvo.ops.operation import Operation
 from corvo.rules.bulk import OPEN, Bulk, BulkCounts, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Body, Endpoint, Operation, PlanContext
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
 from corvo.model.sharding import find_shard_of_job
-from corvo.ops.bulk.view import FailureView, failure_views
 from corvo.ops.jobs.cancel import CancelBody, grace_ms
 from corvo.ops.jobs.hold import Reason
-from corvo.ops.operation import Body, Endpoint, Operation, PlanContext
+from corvo.queries.bulk_view import FailureView, failure_views
 from corvo.queries.search import SearchBody
 from corvo.rules.bulk import ACTION_NAMES, Action, Bulk, BulkCounts, Order, find_bulk, open_bulks, put_bulk, put_ids
 from corvo.state.tables import Tables

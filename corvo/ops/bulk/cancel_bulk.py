@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
-from corvo.ops.bulk.view import BulkView, bulk_view, check_bulk_id
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
+from corvo.queries.bulk_view import BulkView, bulk_view, check_bulk_id
 from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 

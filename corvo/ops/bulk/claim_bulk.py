@@ -6,8 +6,8 @@ no other process sits there.
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Operation
 from corvo.model.job import RequestId, SpanMs
-from corvo.ops.operation import Operation
 from corvo.rules.bulk import Bulk, Status, open_bulks, put_bulk
 from corvo.state.tables import Tables
 

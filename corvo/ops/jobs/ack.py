@@ -9,14 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from corvo.model.errors import Refused
-from corvo.model.job import Count, JobId, RequestId, ShortText
-from corvo.model.json_input import document, no_document
-from corvo.model.lifecycle import State, Verb
-from corvo.model.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
-from corvo.model.sharding import shard_of_job
-from corvo.ops.jobs.lease import holds, lost, plan_each
-from corvo.ops.operation import (
+from corvo.endpoint import (
     Answer,
     Body,
     Endpoint,
@@ -24,6 +17,13 @@ from corvo.ops.operation import (
     Plan,
     PlanContext,
 )
+from corvo.model.errors import Refused
+from corvo.model.job import Count, JobId, RequestId, ShortText
+from corvo.model.json_input import document, no_document
+from corvo.model.lifecycle import State, Verb
+from corvo.model.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
+from corvo.model.sharding import shard_of_job
+from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from corvo.endpoint import Answer, Operation, Plan, PlanContext
 from corvo.model.job import Job
 from corvo.model.job_extras import JobExtras
 from corvo.model.sharding import shard_of_job
-from corvo.ops.operation import Answer, Operation, Plan, PlanContext
 
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
 

@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
 from corvo.model.job import RequestId
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

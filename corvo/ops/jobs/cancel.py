@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import invalid
 from corvo.model.events import EventKind
 from corvo.model.job import Job, RequestId, SpanMs
@@ -17,8 +18,7 @@ from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
 from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
-from corvo.ops.jobs.terms import duration_ms
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
+from corvo.ops.jobs.job_terms import duration_ms
 from corvo.ops.upkeep.ring import GRACE_ALARM
 from corvo.state.tables import Tables
 from corvo.state.transitions import change

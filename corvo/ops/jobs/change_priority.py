@@ -4,12 +4,12 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
 from corvo.model.job import PRIORITY_NAMES, Priority
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import REFUSALS, Done, plan_action
-from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import reindex, unindex
 

@@ -6,11 +6,11 @@ up first, and an unknown one is refused; the operation itself, repeated after a 
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import Done, plan_action
-from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.state.tables import Tables
 from corvo.state.transitions import remove
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, JobId, Priority, QueueName
 from corvo.model.json_input import check_numbers, document, no_document, object_document
@@ -20,9 +21,8 @@ from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.model.timestamps import parse_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
-from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.jobs.terms import JobTerms, bonds_of, duration_ms
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
+from corvo.ops.jobs.job_terms import JobTerms, bonds_of, duration_ms
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing, NewJob, make
 from corvo.state.tables import Tables

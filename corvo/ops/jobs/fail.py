@@ -10,6 +10,14 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import (
+    Answer,
+    Body,
+    Endpoint,
+    Operation,
+    Plan,
+    PlanContext,
+)
 from corvo.model.errors import Refused, invalid
 from corvo.model.job import Count, Job, JobError, JobId, RequestId, SpanMs
 from corvo.model.lifecycle import STATE_NAMES, State, Verb
@@ -18,16 +26,8 @@ from corvo.model.retry import attempts_remaining, delay_ms, shortened
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import to_rfc3339_or_none
 from corvo.ops.jobs.ack import LeaseToken
+from corvo.ops.jobs.job_terms import DurationMs, duration_ms
 from corvo.ops.jobs.lease import holds, lost, plan_each
-from corvo.ops.jobs.terms import DurationMs, duration_ms
-from corvo.ops.operation import (
-    Answer,
-    Body,
-    Endpoint,
-    Operation,
-    Plan,
-    PlanContext,
-)
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

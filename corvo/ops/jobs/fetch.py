@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Body, Endpoint, Operation
 from corvo.model import weighted_order
 from corvo.model.errors import invalid
 from corvo.model.job import (
@@ -43,7 +44,6 @@ from corvo.model.limits import (
     WEIGHT_MAX,
     WORKER_FORGOTTEN_NS,
 )
-from corvo.ops.operation import Body, Endpoint, Operation
 from corvo.state import locks
 from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.pending import is_waiting

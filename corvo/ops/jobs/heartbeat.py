@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refused
 from corvo.model.events import EventKind
 from corvo.model.job import Count
@@ -21,7 +22,6 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext, gather, spread
 from corvo.ops.upkeep.ring import expire
 from corvo.state.tables import Tables
 from corvo.state.transitions import renew

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.job import Job, JobError, RequestId, ShortText
 from corvo.model.lifecycle import State, Verb, destination
 from corvo.model.limits import TEXT_CHARS_MAX
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

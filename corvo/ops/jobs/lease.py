@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from corvo.endpoint import Answer, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refused
 from corvo.model.job import Job
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.sharding import find_shard_of_job
-from corvo.ops.operation import Answer, Operation, Plan, PlanContext, gather, spread
 from corvo.state.tables import Tables
 
 _ACTIVE = State.ACTIVE  # to look up an enum's member is a call, and every job comes this way

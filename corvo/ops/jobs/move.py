@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.job import Job, QueueName, RequestId
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.rules.errands.move_in import MoveIn, arrive
 from corvo.state import keys, locks
 from corvo.state.tables import Tables

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.job import RequestId, ShortText
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.ops.jobs.hold import Reason
-from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Plan, PlanContext
 from corvo.model.job import Job
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
-from corvo.ops.operation import Answer, Body, Endpoint, Plan, PlanContext
 from corvo.queries.job import GetJob
 from corvo.rules.job_creation import NewJob
 

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
 from corvo.model.job import RequestId
 from corvo.model.lifecycle import Verb
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, plan_action
 from corvo.ops.jobs.retry import run_again
-from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state.tables import Tables
 
 

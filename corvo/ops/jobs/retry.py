@@ -6,11 +6,11 @@ kept. A job that waited for others waits no longer, and its time to live begins 
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
 from corvo.model.job import Job, RequestId
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import Verb, destination
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
-from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
 from corvo.state import locks
 from corvo.state.tables import Tables
 from corvo.state.transitions import EXPIRE_ALARM, change

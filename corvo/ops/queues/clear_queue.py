@@ -11,12 +11,13 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.events import EventKind
 from corvo.model.job import Count, Job, Moment, Priority, Queue, RequestId
 from corvo.model.job_extras import bytes_of
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
-from corvo.ops.queues.control import ask_queue, require_queue
+from corvo.ops.queues.control import ask_queue
+from corvo.queries.queue_names import require_queue
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.state.transitions import remove

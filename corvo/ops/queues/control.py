@@ -4,23 +4,20 @@ A decision about a queue that it has already taken changes nothing and tells nob
 harmless. Whatever was decided, calls that wait for the queue look again.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from corvo.model.errors import Refusal, invalid
+from corvo.endpoint import Answer, Operation, Plan, PlanContext
 from corvo.model.events import EventKind
 from corvo.model.job import Controls, Queue
-from corvo.model.limits import QUEUE_NAME
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import await_room
-from corvo.ops.operation import Answer, Operation, Plan, PlanContext
+from corvo.queries.queue_names import checked_name
 from corvo.state.tables import Tables
 
 _NONE = Controls()
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class QueueChanged(msgspec.Struct):
@@ -44,24 +41,6 @@ def control(tables: Tables, name: str, kind: EventKind, data: bytes = b"", **dec
     tables.wake(name)
     tables.event_log.tell(kind, "", name, data)
     return queue
-
-
-def require_queue(tables: Tables, name: str) -> Queue:
-    queue = tables.find_queue(name)
-    if queue is None:
-        raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {name!r}; a queue exists from its first job on")
-    return queue
-
-
-def checked_name(name: str) -> str:
-    """A queue's name as it stood in the path of a request."""
-    if not QUEUE_NAME.fullmatch(name):
-        shown = _CONTROL.sub("?", name[:100])
-        raise invalid(
-            "name",
-            f"{shown!r} is no name of a queue: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",
-        )
-    return name
 
 
 def ask_queue(

@@ -10,14 +10,15 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal, invalid
 from corvo.model.events import EventKind
 from corvo.model.job import Controls, Job, Moment, Queue, decode_job
 from corvo.model.lifecycle import State
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext, Read
-from corvo.ops.queues.control import QueueChanged, ask_queue, checked_name, require_queue
+from corvo.ops.queues.control import QueueChanged, ask_queue
+from corvo.queries.queue_names import KnowsQueue, checked_name
 from corvo.state import keys
 from corvo.state.tables import Tables
 from corvo.state.transitions import remove
@@ -28,20 +29,6 @@ _DELETED_BY = b'{"reason":"queue_deleted"}'
 class DeleteQueueQuery(msgspec.Struct, forbid_unknown_fields=True):
     confirm: Annotated[bool, Meta(description="must be true")] = False
     force: Annotated[bool, Meta(description="also while jobs are active")] = False
-
-
-class KnowsQueue(Read, tag=1056):
-    """Asked before a deletion begins: one that is repeated after a crash must not be told that there is no queue, nor
-    take a new one of that name for the old."""
-
-    name: str
-
-    result: ClassVar[Any] = int
-
-    def read(self, tables: Tables) -> int:
-        """The moment until which everything in it is to go."""
-        require_queue(tables, self.name)
-        return tables.now
 
 
 class Looked(msgspec.Struct, array_like=True):

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.events import EventKind
 from corvo.model.lifecycle import State
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import ask_queue, control
 from corvo.state.tables import Tables
 

@@ -2,9 +2,10 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.events import EventKind
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
-from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
+from corvo.ops.queues.control import QueueChanged, ask_queue, control
+from corvo.queries.queue_names import require_queue
 from corvo.state.tables import Tables
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import invalid
 from corvo.model.events import EventKind
 from corvo.model.job import Controls
 from corvo.model.limits import DELAY_MS_MAX, RETENTION_MS_MIN
 from corvo.model.timestamps import parse_duration
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables
 

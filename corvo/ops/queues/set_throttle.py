@@ -8,11 +8,12 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.events import EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.limits import RATE_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
-from corvo.ops.queues.control import QueueChanged, ask_queue, control, require_queue
+from corvo.ops.queues.control import QueueChanged, ask_queue, control
+from corvo.queries.queue_names import require_queue
 from corvo.state.tables import Tables
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model import cron
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, Priority, QueueName, ShortText
@@ -21,8 +22,7 @@ from corvo.model.limits import (
     SMALL_JSON_BYTES_MAX,
 )
 from corvo.model.sharding import shard_of_schedule
-from corvo.ops.operation import Answer, Body, Endpoint, Operation, Plan, PlanContext
-from corvo.ops.schedules.view import ScheduleView, in_full
+from corvo.queries.schedule_view import ScheduleView, in_full
 from corvo.rules import schedules
 from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Tables

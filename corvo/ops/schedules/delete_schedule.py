@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.sharding import shard_of_schedule
-from corvo.ops.operation import Answer, Endpoint, Operation, Plan, PlanContext
-from corvo.ops.schedules.view import GetSchedule
+from corvo.queries.schedule_view import GetSchedule
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables

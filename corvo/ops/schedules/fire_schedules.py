@@ -6,7 +6,7 @@ a schedule that is no more does nothing, so the same one may be proposed by two 
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Operation
+from corvo.endpoint import Operation
 from corvo.rules.schedules import Firing, fire
 from corvo.state.tables import Tables
 

@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Endpoint, Operation, Plan, PlanContext
-from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
+from corvo.queries.schedule_view import ScheduleView, plan_one
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables

@@ -6,10 +6,10 @@ of it. The gateway mints the id, so a repetition makes no second one.
 
 from typing import Any
 
+from corvo.endpoint import Answer, Endpoint, Plan, PlanContext
 from corvo.model.sharding import shard_of_queue, shard_of_schedule
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
-from corvo.ops.operation import Answer, Endpoint, Plan, PlanContext
-from corvo.ops.schedules.view import GetSchedule
+from corvo.queries.schedule_view import GetSchedule
 from corvo.rules.schedules import new_job
 from corvo.state.schedules import Schedule
 

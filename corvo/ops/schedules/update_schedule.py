@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import invalid
 from corvo.model.job import Count, Priority, QueueName, SpanMs
 from corvo.model.json_input import EMPTY_RAW, no_document
-from corvo.ops.operation import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
     PRIORITY,
@@ -27,7 +27,7 @@ from corvo.ops.schedules.create_schedule import (
     checked_payload,
     checked_tags,
 )
-from corvo.ops.schedules.view import ScheduleView, plan_one
+from corvo.queries.schedule_view import ScheduleView, plan_one
 from corvo.rules import schedules
 from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Tables

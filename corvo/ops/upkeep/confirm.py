@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Operation
 from corvo.model.job import Count
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.deliver import ShardNumber
 from corvo.state.tables import Tables
 

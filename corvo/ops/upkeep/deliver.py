@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from corvo.endpoint import Operation
 from corvo.model.job import Count
 from corvo.model.limits import SHARDS_MAX
-from corvo.ops.operation import Operation
 from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.register import decode_errand
 from corvo.state.tables import Tables

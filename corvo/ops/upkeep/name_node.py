@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Operation
+from corvo.endpoint import Operation
 from corvo.state.tables import Tables
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Operation
 from corvo.model.lifecycle import Verb
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
-from corvo.ops.operation import Operation
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

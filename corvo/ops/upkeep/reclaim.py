@@ -6,12 +6,12 @@ dead. So a job that kills every worker that touches it stops doing so. One that 
 
 from typing import Any, ClassVar
 
+from corvo.endpoint import Operation
 from corvo.model.job import Job
 from corvo.model.lifecycle import Verb
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.model.retry import attempts_remaining
 from corvo.ops.jobs.fail import record_failure
-from corvo.ops.operation import Operation
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

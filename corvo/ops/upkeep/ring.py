@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Operation
 from corvo.model.job import JobError
 from corvo.model.lifecycle import SETTLED, State, Verb
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import WORKER_ALARM
-from corvo.ops.operation import Operation
 from corvo.rules import bulk
 from corvo.rules.batches import BATCH_ALARM, forget
 from corvo.rules.cascades import run_cascades

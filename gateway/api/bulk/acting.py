@@ -9,11 +9,11 @@ this gateway belong to the workers.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from corvo.endpoint import spread
 from corvo.model.errors import RETRYABLE, Refusal, Refused
 from corvo.model.limits import TEXT_CHARS_MAX
 from corvo.model.sharding import find_shard_of_job
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
-from corvo.ops.operation import spread
 from corvo.rules.bulk import BulkCounts, BulkFailure, Order
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from corvo.ops.operation import PlanContext
+from corvo.endpoint import PlanContext
 from gateway.api.bulk.acting import Acting
 from gateway.api.bulk.progress import ProgressStream
 from gateway.api.bulk.requests import Requests

@@ -7,10 +7,10 @@ does not read. The stream ends with the operation.
 import asyncio
 from time import monotonic
 
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
-from corvo.ops.bulk.view import check_bulk_id
-from corvo.ops.operation import Answer
 from corvo.queries.bulk import GetBulk, progress_of
+from corvo.queries.bulk_view import check_bulk_id
 from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk
 from gateway.api.events import CONNECTIONS_MAX, KEEPALIVE_S, RETRY_MS, WRITE_S, first_of
 from gateway.http.messages import Disconnected, Request, Streaming, Write, to_json

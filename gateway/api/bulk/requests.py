@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from corvo.endpoint import Answer, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_AT_ONCE_MAX, BULK_MEMO_AT_ONCE_MS, JOBS_PER_REQUEST_MAX
 from corvo.ops.bulk.begin_bulk import (
@@ -22,7 +23,6 @@ from corvo.ops.bulk.begin_bulk import (
     done_view,
     order_of,
 )
-from corvo.ops.operation import Answer, PlanContext
 from corvo.queries.job import JobView
 from corvo.queries.jobs import BulkGetBody, plan_jobs
 from corvo.queries.search import JobSummary, SearchBody

@@ -9,11 +9,11 @@ import asyncio
 
 import structlog
 
+from corvo.endpoint import PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_LEASE_MS, BULK_MEMO_MS, TEXT_CHARS_MAX
 from corvo.ops.bulk.advance_bulk import AdvanceBulk
 from corvo.ops.bulk.claim_bulk import ClaimBulk, is_free
-from corvo.ops.operation import PlanContext
 from corvo.queries.bulk import GetBulk, ListBulks
 from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, Bulk, BulkCounts, Status
 from gateway.api.bulk.acting import UNDECIDED, Acting

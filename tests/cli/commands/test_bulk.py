@@ -10,7 +10,7 @@ import pytest
 from corvo.cli.commands import bulk
 from corvo.cli.main import run
 from corvo.ops.bulk.begin_bulk import BulkDone, BulkStarted, SampleJob
-from corvo.ops.bulk.view import BulkView, FailureView
+from corvo.queries.bulk_view import BulkView, FailureView
 from tests.cli.answers import ID, NOON, a_search_answer, a_summary
 from tests.client.playback import Playback
 

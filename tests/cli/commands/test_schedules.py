@@ -13,7 +13,7 @@ from corvo.ops.jobs.enqueue import Enqueued
 from corvo.ops.schedules import create_schedule
 from corvo.ops.schedules.create_schedule import CreateScheduleBody
 from corvo.ops.schedules.delete_schedule import DeletedSchedule
-from corvo.ops.schedules.view import ScheduleView
+from corvo.queries.schedule_view import ScheduleView
 from tests.cli.answers import ID, NOON
 from tests.client.playback import Playback
 

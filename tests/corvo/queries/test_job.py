@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.queries import job as module
 from corvo.queries.job import GetJob, JobRecord, job_view
 from tests.support.builders import (

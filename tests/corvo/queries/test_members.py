@@ -2,9 +2,9 @@
 
 import pytest
 
+from corvo.endpoint import Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.ids import Minter
-from corvo.ops.operation import Plan, PlanContext
 from corvo.queries import members
 from corvo.queries.members import (
     AddNode,

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.job import Priority
 from corvo.model.lifecycle import STATE_NAMES
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import to_rfc3339
-from corvo.ops.operation import Operation
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue
 from corvo.ops.queues.set_concurrency import SetConcurrency

@@ -2,10 +2,10 @@
 
 import msgspec
 
+from corvo.endpoint import Answer
 from corvo.model.sharding import fnv32a
-from corvo.ops.operation import Answer
-from corvo.ops.schedules.view import GetSchedule, in_full, in_list
 from corvo.queries import schedules as module
+from corvo.queries.schedule_view import GetSchedule, in_full, in_list
 from corvo.queries.schedules import ListSchedules
 from tests.support.builders import NOW, an_asking
 from tests.support.machine import Machine

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.job import Job, Priority
 from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import State
@@ -19,7 +20,6 @@ from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.rules.job_creation import derived_id
 from tests.support.builders import MS, SECOND, cancel, fetch, job_id, new_job
 from tests.support.shards import Shards

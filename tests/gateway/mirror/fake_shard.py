@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import zmq
 
+from corvo.endpoint import Operation
 from corvo.engine import apply_entry
 from corvo.model.job import Worker
-from corvo.ops.operation import Operation
 from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.state import keys
 from corvo.state.kv import MemoryKV

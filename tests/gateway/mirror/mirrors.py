@@ -14,7 +14,7 @@ from gateway.mirror import columns, rows
 from gateway.mirror.course import FollowPace
 from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.readdb.minutes import MINUTE_COLUMNS
 from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 from tests.support.read_dbs import BOOT, Place

@@ -8,7 +8,7 @@ from corvo.model.job_extras import JobExtras
 from corvo.state import keys
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
-from gateway.mirror.turns import ShardWrite
+from gateway.mirror.shard_writes import ShardWrite
 from tests.support.builders import NOW, a_job, job_id
 from tests.support.read_dbs import FilePlace
 

@@ -10,7 +10,7 @@ from corvo.model.lifecycle import State
 from gateway.mirror import indexing
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
-from gateway.mirror.turns import ShardWrite
+from gateway.mirror.shard_writes import ShardWrite
 from gateway.readdb import text_index
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, a_job, job_id

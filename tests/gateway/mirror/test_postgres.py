@@ -16,7 +16,7 @@ from gateway.mirror import databases, postgres
 from gateway.mirror.home import UntrustedDatabase
 from gateway.mirror.postgres import PostgresHome
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import ShardWrite
+from gateway.mirror.shard_writes import ShardWrite
 from gateway.readdb import postgres_connection
 from gateway.readdb.schema import jobs
 from gateway.search import postgres as answers_postgres

@@ -14,7 +14,7 @@ from corvo.rules.batches import Batch
 from corvo.state import keys
 from gateway.mirror.home import UntrustedDatabase
 from gateway.mirror.rows import presence_rows, to_rows
-from gateway.mirror.turns import Cursor, ShardWrite
+from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.search.database import Prepared, ReadDb
 from gateway.search.sqlite import DIALECT
 from tests.support.read_dbs import FilePlace, Place

@@ -7,7 +7,7 @@ from corvo.model.timestamps import to_rfc3339
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.state import keys
 from gateway.mirror.rows import to_rows
-from gateway.mirror.turns import ShardWrite
+from gateway.mirror.shard_writes import ShardWrite
 from gateway.search import error_groups
 from gateway.search.database import Prepared
 from tests.support.builders import NOW, job_id

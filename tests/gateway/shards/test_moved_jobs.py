@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal, Refused
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.move import Move
-from corvo.ops.operation import Operation, Query
 from gateway.shards import moved_jobs
 from tests.gateway.api.test_stream import Talk, talking
 from tests.gateway.asgi import House, a_scope

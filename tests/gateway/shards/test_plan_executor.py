@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer, Plan
 from corvo.queries.cluster import GetIndex
 from gateway.http.messages import Disconnected
 from gateway.shards import plan_executor

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from corvo import wire
+from corvo.endpoint import Operation
 from corvo.model.errors import Refused
 from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
 from corvo.model.limits import ERRANDS_PER_DELIVERY
-from corvo.ops.operation import Operation
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.rules.errands.member_ended import MemberEnded

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal, Refused
 from corvo.model.limits import MESSAGE_BYTES_MAX
-from corvo.ops.operation import Operation, Query
 from corvo.queries.cluster import GetStatus
 from corvo.queries.feed import Pull
 from corvo.queries.job import Await, GetJob

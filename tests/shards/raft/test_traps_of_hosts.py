@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from raft_cluster import MS, Cluster, T
 
+from corvo.endpoint import Operation
 from corvo.engine import apply_entry
 from corvo.model.errors import Corrupt
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.enqueue import Enqueue
-from corvo.ops.operation import Operation
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables, decode_applied

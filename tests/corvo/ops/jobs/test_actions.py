@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.lifecycle import RULES, STATE_NAMES, State, Verb
 from corvo.ops.jobs import approve, change_priority, hold, move, reject, requeue, retry
@@ -14,7 +15,6 @@ from corvo.ops.jobs.move import MoveBody
 from corvo.ops.jobs.reject import Reject, RejectBody
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from tests.support.builders import an_asking, job_id
 from tests.support.courier_sockets import a_machine_with
 from tests.support.machine import nothing_changes

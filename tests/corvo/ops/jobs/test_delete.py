@@ -2,6 +2,7 @@
 
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
 from corvo.model.job_extras import JobExtras
@@ -9,8 +10,7 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.ops.jobs.actions import Done
 from corvo.ops.jobs.delete import ENDPOINTS, Delete
 from corvo.ops.jobs.heartbeat import Pulse
-from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.operation import Answer, Plan
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.state import keys
 from tests.support.builders import an_asking, enqueue, heartbeat, job_id
 from tests.support.courier_sockets import a_machine_with

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.errors import Refusal
 from corvo.model.job import Priority
 from corvo.model.job_extras import ChainStep, JobExtras
@@ -15,8 +16,7 @@ from corvo.model.timestamps import to_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody
 from corvo.ops.jobs import enqueue as module
 from corvo.ops.jobs.enqueue import Enqueue, EnqueueBatchBody, EnqueueBody
-from corvo.ops.jobs.known import FindUnknown
-from corvo.ops.operation import Answer, Plan
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fetch, job_id, new_job

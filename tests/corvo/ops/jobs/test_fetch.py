@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.job import Priority
 from corvo.model.json_input import decode_body
@@ -20,7 +21,6 @@ from corvo.ops.jobs.fetch import (
     fetched_job,
     new_fetch,
 )
-from corvo.ops.operation import Operation
 from corvo.ops.queues.pause_queue import PauseQueue
 from corvo.ops.queues.set_concurrency import SetConcurrency
 from corvo.ops.queues.set_throttle import SetThrottle

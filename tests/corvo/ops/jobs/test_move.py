@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
 from corvo.model.job import Priority
@@ -16,7 +17,6 @@ from corvo.ops.jobs.heartbeat import Pulse
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.queries.job import GetJob
 from corvo.rules.batches import BatchSpec, find_batch
 from corvo.state import keys

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.events import Event, EventKind
 from corvo.model.job import Priority
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.operation import Answer, Plan
 from corvo.ops.queues import clear_queue
 from corvo.ops.queues.clear_queue import ENDPOINTS, ClearQueue, QueueCleared, Slice
 from tests.corvo.ops.queues.events import told

@@ -2,13 +2,14 @@
 
 import pytest
 
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
 from corvo.model.job import Controls
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.operation import Answer
-from corvo.ops.queues.control import ask_queue, checked_name, control, require_queue
+from corvo.ops.queues.control import ask_queue, control
 from corvo.ops.queues.pause_queue import PauseQueue
+from corvo.queries.queue_names import checked_name, require_queue
 from tests.support.builders import an_asking, enqueue
 from tests.support.machine import Machine
 

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.errors import Refusal
 from corvo.model.events import Event, EventKind
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
-from corvo.ops.operation import Answer, Plan
 from corvo.ops.queues import delete_queue
 from corvo.ops.queues.control import QueueChanged
-from corvo.ops.queues.delete_queue import ENDPOINTS, DeleteQueue, DeleteQueueQuery, KnowsQueue, Looked
+from corvo.ops.queues.delete_queue import ENDPOINTS, DeleteQueue, DeleteQueueQuery, Looked
 from corvo.ops.queues.set_throttle import SetThrottle
+from corvo.queries.queue_names import KnowsQueue
 from corvo.state import keys
 from tests.corvo.ops.queues.events import told
 from tests.support.builders import NOW, SECOND, ack, an_asking, cancel, enqueue, fail, fetch, job_id, new_job

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.events import EventKind
 from corvo.model.job import Controls
-from corvo.ops.operation import Operation
 from corvo.ops.queues.drain_queue import DrainQueue
 from corvo.ops.queues.pause_queue import PauseQueue
 from corvo.ops.queues.resume_queue import ENDPOINTS, ResumeQueue

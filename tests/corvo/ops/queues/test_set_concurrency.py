@@ -2,10 +2,10 @@
 
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.events import Event, EventKind
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
-from corvo.ops.operation import Operation
 from corvo.ops.queues.set_concurrency import ENDPOINTS, ConcurrencyBody, SetConcurrency
 from tests.corvo.ops.queues.events import told
 from tests.support.builders import (

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from corvo.endpoint import Operation
 from corvo.model.errors import Refusal
 from corvo.model.events import Event, EventKind
 from corvo.model.job import Controls
 from corvo.model.limits import RETENTION_MS_DEFAULT
-from corvo.ops.operation import Operation
 from corvo.ops.queues.set_retention import ENDPOINTS, FOR_EVER, KEPT, OF_THE_SERVER, RetentionBody, SetRetention
 from corvo.ops.upkeep.ring import Ring
 from tests.corvo.ops.queues.events import told

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from corvo.ops.operation import Plan
+from corvo.endpoint import Plan
 from corvo.ops.schedules import delete_schedule as module
 from corvo.ops.schedules.delete_schedule import DeleteSchedule
 from corvo.ops.schedules.fire_schedules import FireSchedules
-from corvo.ops.schedules.view import GetSchedule
+from corvo.queries.schedule_view import GetSchedule
 from corvo.rules import schedules
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine, nothing_changes

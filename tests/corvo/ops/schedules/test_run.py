@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.endpoint import Answer, Plan
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue
-from corvo.ops.operation import Answer, Plan
 from corvo.ops.schedules import run as module
-from corvo.ops.schedules.view import GetSchedule
+from corvo.queries.schedule_view import GetSchedule
 from corvo.rules.job_creation import Existing
 from tests.support.builders import NOW, an_asking, job_id
 from tests.support.machine import Machine

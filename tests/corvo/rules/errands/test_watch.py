@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.endpoint import Operation
 from corvo.model.job import Job
 from corvo.model.job_extras import IfLost, JobExtras
 from corvo.model.lifecycle import State
@@ -19,7 +20,6 @@ from corvo.ops.jobs.enqueue import new_job as planned
 from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.retry import Retry
-from corvo.ops.operation import Operation
 from corvo.rules.errands import watch
 from corvo.state import keys
 from tests.support.builders import SECOND, ack, an_asking, cancel, fail, fetch, job_id, new_job

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corvo.ops.operation import gather, spread
+from corvo.endpoint import gather, spread
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 4))

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
-from corvo.ops.operation import Answer
 from corvo.ops.schedules.pause_schedule import PauseSchedule
-from corvo.ops.schedules.view import GetSchedule, in_full, in_list, plan_one
+from corvo.queries.schedule_view import GetSchedule, in_full, in_list, plan_one
 from tests.support.builders import NOW, SECOND, an_asking
 from tests.support.machine import Machine
 from tests.support.schedules import create, look, schedule_id, the_schedule

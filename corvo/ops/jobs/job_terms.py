@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from corvo.endpoint import Body, PlanContext
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import JobId, QueueName
 from corvo.model.job_extras import (
@@ -21,7 +22,6 @@ from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import parse_duration
-from corvo.ops.operation import Body, PlanContext
 
 KeyText = Annotated[
     str,

@@ -9,7 +9,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, UniqueUntil
 from corvo.model.json_input import decode_body
 from corvo.model.limits import CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
-from corvo.ops.jobs.terms import JobTerms, StepBody, bonds_of, duration_ms, step_of
+from corvo.ops.jobs.job_terms import JobTerms, StepBody, bonds_of, duration_ms, step_of
 from tests.support.builders import an_asking, job_id
 
 

@@ -1,6 +1,6 @@
 """Known jobs: those that are here, in whatever state, and those that have moved away."""
 
-from corvo.ops.jobs.known import FindUnknown
+from corvo.queries.unknown_jobs import FindUnknown
 from corvo.state import keys
 from tests.support.builders import ack, enqueue, fetch, job_id
 from tests.support.machine import Machine

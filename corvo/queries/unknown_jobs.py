@@ -3,7 +3,7 @@ others."""
 
 from typing import Any, ClassVar
 
-from corvo.ops.operation import Read
+from corvo.endpoint import Read
 from corvo.state.tables import Tables
 
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Read
 from corvo.model.job import Count
 from corvo.model.job_extras import JobExtras
-from corvo.ops.operation import Read
 from corvo.state import locks
 from corvo.state.tables import Tables
 

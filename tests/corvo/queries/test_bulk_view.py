@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from corvo.model.job import Priority
-from corvo.ops.bulk.view import FailureView, bulk_view
 from corvo.queries.bulk import progress_of
+from corvo.queries.bulk_view import FailureView, bulk_view
 from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Order, Status
 from tests.support.builders import NOW, SECOND
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from corvo.endpoint import Answer, Operation, Plan, PlanContext, Read
 from corvo.model import cron
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.json_input import to_raw
 from corvo.model.sharding import shard_of_schedule
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
-from corvo.ops.operation import Answer, Operation, Plan, PlanContext, Read
 from corvo.state.schedules import CATCH_UP_NAMES, Schedule
 from corvo.state.tables import Tables
 

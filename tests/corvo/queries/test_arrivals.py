@@ -1,6 +1,6 @@
 """Arrivals: a shard says whether a batch's jobs have reached it, and which jobs stand for those with a key."""
 
-from corvo.ops.batches.arrivals import GetArrivals, Keyed
+from corvo.queries.arrivals import GetArrivals, Keyed
 from tests.support.batches import DONE, ON_EACH_SHARD, SHARDS, add, batch_id, member, member_id
 from tests.support.shards import Shards
 

@@ -1,0 +1,44 @@
+"""Names of queues: checked as they stood in a path, and looked up on their shard."""
+
+import re
+from typing import Any, ClassVar
+
+from corvo.endpoint import Read
+from corvo.model.errors import Refusal, invalid
+from corvo.model.job import Queue
+from corvo.model.limits import QUEUE_NAME
+from corvo.state.tables import Tables
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class KnowsQueue(Read, tag=1056):
+    """Asked before a deletion begins: one that is repeated after a crash must not be told that there is no queue, nor
+    take a new one of that name for the old."""
+
+    name: str
+
+    result: ClassVar[Any] = int
+
+    def read(self, tables: Tables) -> int:
+        """The moment until which everything in it is to go."""
+        require_queue(tables, self.name)
+        return tables.now
+
+
+def require_queue(tables: Tables, name: str) -> Queue:
+    queue = tables.find_queue(name)
+    if queue is None:
+        raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {name!r}; a queue exists from its first job on")
+    return queue
+
+
+def checked_name(name: str) -> str:
+    """A queue's name as it stood in the path of a request."""
+    if not QUEUE_NAME.fullmatch(name):
+        shown = _CONTROL.sub("?", name[:100])
+        raise invalid(
+            "name",
+            f"{shown!r} is no name of a queue: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",
+        )
+    return name
