@@ -29,6 +29,7 @@ from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, Sta
 from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
 from corvo.runtime import settings
 from corvo.state import keys
+from docs.seeds.page import seeds
 from gateway.http.messages import ErrorBody
 from gateway.metrics import Metrics
 from gateway.openapi import refusals_of
@@ -198,6 +199,7 @@ def pages() -> dict[str, str]:
         "keys.md": all_keys(),
         "metrics.md": metrics(),
         "cli.md": cli(),
+        "seeds.md": seeds(),
     }
     return {name: _finished(text) for name, text in made.items()}
 

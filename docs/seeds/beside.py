@@ -1,0 +1,131 @@
+"""Not in the seeds, but part of the same work: what published clients of the original use."""
+
+from docs.seeds.rows import Http, Section, Shell, building, dead, enqueued, post, works
+
+HTTP = Section(
+    "Requests",
+    (
+        building(
+            "beside-head",
+            "`HEAD` where `GET` is",
+            "`HEAD` is refused with 405.",
+            Http("HEAD /api/v1/queues"),
+            Http("HEAD /healthz"),
+        ),
+        building(
+            "beside-options",
+            "`OPTIONS` and CORS, origins by setting",
+            "`OPTIONS` is refused with 405; there are no CORS headers.",
+            Http(
+                "OPTIONS /api/v1/queues",
+                headers={"access-control-allow-methods": "POST"},
+                sends={"origin": "https://example.org", "access-control-request-method": "POST"},
+            ),
+        ),
+        works(
+            "beside-server-timing",
+            "`Server-Timing: proc;dur=`",
+            "In every answer.",
+            Http("GET /api/v1/queues", headers={"server-timing": "proc;dur="}),
+        ),
+        building(
+            "beside-join-addr",
+            "`POST /cluster/join` with `addr`",
+            "`address`.",
+            post("/cluster/join", '{"node_id": "node-9", "addr": "127.0.0.1:1"}', {"code": "MEMBERSHIP_REFUSED"}, 409),
+        ),
+        building(
+            "beside-date-only",
+            "`scheduled_at` as a date: `2029-02-10`",
+            "A time needs an hour and an offset.",
+            post("/enqueue", '{"queue": "seed.dates", "scheduled_at": "$DATE"}', {"status": "scheduled"}, 201),
+        ),
+        building(
+            "beside-expire-far",
+            "`expire_after` of a hundred years",
+            "Up to 366 days.",
+            post("/enqueue", '{"queue": "seed.dates", "expire_after": "876000h"}', status=201),
+        ),
+        building(
+            "beside-null-search",
+            "`null` in a filter means absent",
+            "Some filters refuse `null`.",
+            post(
+                "/jobs/search",
+                '{"queue": null, "state": null, "priority": null, "tags": null, "payload_jq": null, '
+                '"has_errors": null, "created_after": null, "sort": null, "order": null, "limit": null}',
+            ),
+        ),
+        building(
+            "beside-scheduled-filter",
+            "`scheduled_after` finds jobs that wait only",
+            "Also jobs that were promoted.",
+            post(
+                "/jobs/search",
+                '{"queue": "seed.promoted", "scheduled_after": "2026-02-10T00:00:00Z"}',
+                {"jobs": []},
+            ),
+            before=[
+                enqueued("seed.promoted", more='"delay_ms": 1'),
+                post("/fetch", '{"queues": ["seed.promoted"], "worker_id": "w", "timeout": 5}'),
+            ],
+            fresh=["seed.promoted"],
+        ),
+    ),
+)
+
+COMMANDS = Section(
+    "Commands",
+    (
+        building(
+            "beside-corvo-url",
+            "`CORVO_URL`",
+            "`CORVO_SERVER`.",
+            Shell("unset CORVO_SERVER; CORVO_URL=$URL corvo queues", ("QUEUE",)),
+        ),
+        building(
+            "beside-api-key",
+            "`--api-key`, `CORVO_API_KEY`",
+            "There is no authentication.",
+            Shell("corvo queues --api-key sk_1"),
+        ),
+        building(
+            "beside-output-json",
+            "`--output-json`",
+            "`--output json`.",
+            Shell("corvo queues --output-json | python -m json.tool"),
+        ),
+        building(
+            "beside-search-array",
+            "`corvo search --output json` is a list of jobs",
+            "An object with `jobs`, total and cursor.",
+            Shell("corvo search --queue seed.array --state dead --output json", ("$JOB",)),
+            Shell(
+                "corvo search --queue seed.array --state dead --output json "
+                "| python -c 'import json, sys; sys.exit(type(json.load(sys.stdin)) is not list)'"
+            ),
+            before=dead("seed.array"),
+            fresh=["seed.array"],
+        ),
+        building(
+            "beside-tags-json",
+            "`corvo enqueue --tags JSON`",
+            "`--tag KEY=VALUE`, several times.",
+            Shell("""corvo enqueue seed.tags '{}' --tags '{"tenant": "acme"}'"""),
+        ),
+        building(
+            "beside-scheduled-date",
+            "`corvo enqueue --scheduled-at 2029-02-10`",
+            "A time needs an hour and an offset.",
+            Shell("corvo enqueue seed.dates '{}' --scheduled-at $DATE", ("scheduled",)),
+        ),
+        building("beside-seed-demo", "`corvo seed demo`", "None.", Shell("corvo seed demo --count 8")),
+        building(
+            "beside-python-client",
+            "Python client: `enqueue_batch`, `ack_batch`, `fail_batch`",
+            "Single requests only.",
+        ),
+    ),
+)
+
+SECTIONS = (HTTP, COMMANDS)
