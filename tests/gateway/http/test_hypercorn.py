@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 
 import gateway.http.messages as edge
 from gateway.http.servers import hypercorn
+from tests.gateway.catalogue import BAD_CHUNKS, CLOSED, KEPT, SMUGGLED
 from tests.gateway.served import (
     INFO,
     PATIENCE_S,
@@ -132,26 +133,7 @@ def test_head_has_no_body(served: Served, path: str, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [
-        (enqueue(b"{"), 400),
-        (enqueue(b'{"queue": "|"}'), 400),
-        (enqueue(b'{"queue": "mail", "payload": "\xff"}'), 400),
-        (enqueue(b"[" * 100_000), 400),
-        (request("GET", "/api/v1/nothing"), 404),
-        (request("GET", "/nowhere"), 404),
-        (request("GET", "/api/v1/jobs/x"), 404),
-        (request("GET", "/api/v1/enqueue"), 405),
-        (request("TRACE", "/api/v1/info"), 405),  # S18
-        (request("BREW", "/api/v1/info"), 405),
-        (request("POST", "/api/v1/enqueue", "Content-Length: 2", body=b"{}"), 415),
-        (request("GET", "http://elsewhere.example/api/v1/info"), 400),  # S16
-        (request("OPTIONS", "*"), 400),
-        (request("GET", "/api/v1/jobs/%2e%2e%2f"), 400),  # S27
-        (request("GET", "/api/v1/jobs/%00"), 400),
-        (request("GET", "/api/v1/jobs/%ff"), 400),  # S28
-        (request("GET", "/../../etc/passwd"), 404),  # S30
-        (request("GET", "/api/v1/info").replace(b"HTTP/1.1", b"HTTP/9.9"), 505),  # S17
-    ],
+    KEPT,
 )
 def test_after_a_refusal_the_connection_is_usable(served: Served, text: bytes, status: int) -> None:
     with Talk(served) as talk:
@@ -163,15 +145,7 @@ def test_after_a_refusal_the_connection_is_usable(served: Served, text: bytes, s
 
 
 def test_the_body_of_a_refused_request_is_never_taken_for_the_next_request(served: Served) -> None:
-    hidden = enqueue(b'{"queue": "hidden"}')
-    for text in [
-        request("POST", "/api/v1/enqueue", "Content-Encoding: gzip", f"Content-Length: {len(hidden)}", body=hidden),
-        request("TRACE", "/api/v1/enqueue", f"Content-Length: {len(hidden)}", body=hidden),
-        request("GET", "/api/v1/info", f"Content-Length: {len(hidden)}", body=hidden),
-        request("POST", "/api/v1/jobs/%00", f"Content-Length: {len(hidden)}", body=hidden),
-        enqueue(hidden, "Transfer-Encoding: chunked"),
-        chunked(b"0\r\n\r\n" + hidden, f"Content-Length: {len(hidden)}"),
-    ]:
+    for text in SMUGGLED:
         with Talk(served) as talk:
             first = talk.ask(text)
             try:
@@ -196,31 +170,7 @@ def test_connect_is_refused(served: Served) -> None:
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [
-        (enqueue(b"", length=17_000_000), 413),  # S05: before a byte of the body came
-        (enqueue(b'{"queue": "mail"}', "Content-Length: 4"), 400),  # S07
-        (enqueue(b'{"queue": "mail"}', length="17, 4"), 400),
-        (enqueue(b'{"queue": "mail"}', length="+17"), 400),
-        (enqueue(b'{"queue": "mail"}', length="1" * 5_000), 400),
-        (enqueue(b'{"queue": "mail"}', "Transfer-Encoding: chunked"), 400),  # S09
-        (chunked(b"0\r\n\r\n", "Content-Length: 0"), 400),
-        (enqueue().replace(b"Content-Length: 17", b"Transfer-Encoding: xchunked"), 501),  # S10
-        (enqueue().replace(b"Content-Length: 17", b"Transfer-Encoding: chunked, identity"), 501),
-        (enqueue().replace(b"Content-Length: 17", b"Transfer-Encoding: identity"), 501),
-        (enqueue().replace(b"Content-Length: 17", b"Transfer-Encoding : chunked"), 400),
-        (request("GET", "/api/v1/info", "X: a\0b"), 400),  # S13
-        (request("GET", "/api/v1/info", "X: a\rb"), 400),
-        (request("GET", "/api/v1/info", "X y: z"), 400),
-        (request("GET", "/api/v1/info", "X: " + "a" * 20_000), 431),  # S14
-        (request("GET", "/api/v1/info", *["X: y"] * 1_500), 431),
-        (request("GET", "/" + "a" * 17_000), 414),  # S15
-        (request("GET", "/api/v1/info?" + "a" * 17_000), 414),
-        (request("GET", "/api/v1/info", host=""), 400),  # S17
-        (request("GET", "/api/v1/info", "Host: other"), 400),
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET\r\n\r\n", 400),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),  # TLS
-    ],
+    CLOSED,
 )
 def test_after_a_doubtful_request_the_connection_is_closed(served: Served, text: bytes, status: int) -> None:
     with Talk(served) as talk:
@@ -233,14 +183,7 @@ def test_after_a_doubtful_request_the_connection_is_closed(served: Served, text:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        b'5\r\n{"que!!\r\n0\r\n\r\n',
-        b"0x5\r\n",
-        b"1" * 21 + b"\r\n",
-        b"-1\r\n",
-        b"g\r\n",
-        b"5\r\nab\r\n"[:5] + b"\r\n\r\n\r\n\r\n",
-    ],
+    BAD_CHUNKS,
 )
 def test_bad_chunks_are_never_a_request(served: Served, body: bytes) -> None:
     """S11. The head was good, so the application waits for the body when the connection ends: 400, or no answer."""
