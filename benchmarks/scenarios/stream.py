@@ -66,7 +66,7 @@ def apart(address: Address, shape: str, seconds: float) -> float:
     return float(done.stdout)
 
 
-async def _drive(url: str, queue: str, jobs: int, ahead: int, end: float) -> int:
+async def drive(url: str, queue: str, jobs: int, ahead: int, end: float) -> int:
     operations = 0
     async with websockets.connect(url, compression=None, max_size=None) as socket:
         number = 0
@@ -82,6 +82,8 @@ async def _drive(url: str, queue: str, jobs: int, ahead: int, end: float) -> int
             await send([])
         while perf_counter() < end:
             reply = _from_json(await socket.recv())
+            if "enqueued" not in reply:
+                raise LoadFailed(f"{queue}: {reply}")
             operations += len(reply["enqueued"]) + len(reply["acked"]) + len(reply["jobs"])
             await send([{"job_id": job["job_id"], "lease_token": job["lease_token"]} for job in reply["jobs"]])
     return operations
@@ -91,7 +93,7 @@ async def _measure(host: str, port: int, connections: int, jobs: int, ahead: int
     url = f"ws://{host}:{port}/api/v1/stream"
     started = perf_counter()
     counts = await asyncio.gather(
-        *(_drive(url, f"stream.{n}", jobs, ahead, started + seconds) for n in range(connections))
+        *(drive(url, f"stream.{n}", jobs, ahead, started + seconds) for n in range(connections))
     )
     return sum(counts) / (perf_counter() - started)
 

@@ -1,0 +1,53 @@
+"""Which servers are compared. A candidate whose packages are not installed is left out, with a line that says so."""
+
+import importlib
+import importlib.util
+from typing import Any, NamedTuple
+
+
+class Candidate(NamedTuple):
+    name: str
+    module: str  # with `serve(app, listener, graceful_s, stop, certificate)`
+    needs: tuple[str, ...]  # packages
+    what: str
+    is_for_streams_only: bool = False  # another candidate serves requests in the same way
+
+    def missing(self) -> list[str]:
+        return [package for package in self.needs if importlib.util.find_spec(package) is None]
+
+    def load(self) -> Any:
+        return importlib.import_module(self.module)
+
+
+LANE = "lane"
+CANDIDATES = (
+    Candidate(LANE, "gateway.http.servers.hypercorn", (), "Hypercorn with our lanes, as the gateway runs it"),
+    Candidate("hypercorn", "benchmarks.http_servers.plain_hypercorn", (), "Hypercorn with the same settings, no lane"),
+    Candidate(
+        "lane-libraries",
+        "benchmarks.http_servers.lane_by_libraries",
+        ("httptools", "websockets"),
+        "the lanes on Hypercorn, with httptools and websockets in the place of hand-written bytes",
+    ),
+    Candidate(
+        "httptools",
+        "benchmarks.http_servers.with_httptools",
+        ("httptools", "websockets"),
+        "httptools and websockets (sans I/O) under an asyncio protocol of ours",
+    ),
+    Candidate(
+        "uvicorn",
+        "benchmarks.http_servers.with_uvicorn",
+        ("uvicorn", "httptools", "websockets"),
+        "uvicorn with httptools and websockets",
+    ),
+    Candidate(
+        "uvicorn-wsproto",
+        "benchmarks.http_servers.with_uvicorn_wsproto",
+        ("uvicorn", "httptools", "wsproto"),
+        "uvicorn with httptools and wsproto",
+        is_for_streams_only=True,
+    ),
+    Candidate("granian", "gateway.http.servers.granian", ("granian",), "Granian, as the gateway runs it"),
+)
+BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
