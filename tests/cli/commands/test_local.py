@@ -96,7 +96,7 @@ def started(folder: Path, command: list[str]) -> Iterator[Local]:
 def dummies(folder: Path, output: str = "table", nodes: int = 3) -> Iterator[Local]:
     (folder / "node.py").write_text(_NODE)
     wishes = json.dumps({"data_dir": str(folder / "data"), "nodes": nodes, "shards": 1})
-    program = str(Path(__file__).with_name("dummy_local.py"))
+    program = str(Path(__file__).parents[1] / "dummy_local.py")
     with started(folder, [sys.executable, program, wishes, str(folder / "node.py"), output]) as local:
         yield local
 
@@ -226,7 +226,7 @@ def test_a_second_cluster_in_the_same_directory_is_refused(tmp_path: Path) -> No
         local.await_(lambda: "ready\n" in local.output)
         (tmp_path / "second").mkdir()
         wishes = json.dumps({"data_dir": str(tmp_path / "data")})
-        program = str(Path(__file__).with_name("dummy_local.py"))
+        program = str(Path(__file__).parents[1] / "dummy_local.py")
         with started(tmp_path / "second", [sys.executable, program, wishes, "none", "table"]) as second:
             assert second.handle.wait(PATIENCE_S) == 2
 
