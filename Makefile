@@ -55,7 +55,9 @@ fmt: setup ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: setup ## write docs/reference anew from the code
+docs: setup ## write docs/reference, client methods and plain commands anew from the code
+	@$(BIN)/python -m corvo.client.derive
+	@$(BIN)/python -m corvo.cli.derive
 	@$(BIN)/python -m docs.generate
 
 lock: setup ## write requirements.lock anew from pyproject.toml

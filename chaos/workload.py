@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import msgspec
 
-from corvo.client import calls
 from corvo.client.calls import HttpCall, ServerRefused
 from corvo.client.http import Client, Unreachable
+from corvo.client.methods import Methods
 from corvo.ops.jobs.ack import AckBody
 from corvo.ops.jobs.enqueue import EnqueueBody
 from corvo.ops.jobs.fail import FailBody
@@ -111,7 +111,7 @@ class Workload:
                     retry_backoff="none",
                 )
                 try:
-                    job_id = caller.call(calls.enqueue(body)).job_id
+                    job_id = caller.enqueue(body).job_id
                 except (ServerRefused, Unreachable):
                     continue
                 with self._lock:
@@ -123,7 +123,7 @@ class Workload:
         with _Caller(self, number) as caller:
             while not self._stop_working.is_set():
                 try:
-                    jobs = caller.call(calls.fetch_batch(body)).jobs
+                    jobs = caller.fetch_batch(body).jobs
                 except (ServerRefused, Unreachable):
                     continue
                 for job in jobs:
@@ -138,7 +138,7 @@ class Workload:
         deadline = time.monotonic() + 30.0
         while time.monotonic() < deadline:
             try:
-                caller.call(calls.ack(job.job_id, AckBody(lease_token=job.lease_token)))
+                caller.ack(job.job_id, AckBody(lease_token=job.lease_token))
             except (ServerRefused, Unreachable) as error:
                 if is_passing(error):
                     continue  # the outcome is unknown: ask again, the lease makes it safe
@@ -150,7 +150,7 @@ class Workload:
     def _fail(self, caller: "_Caller", job: FetchedJob) -> None:
         body = FailBody(error="on purpose", lease_token=job.lease_token)
         try:
-            caller.call(calls.fail(job.job_id, body))
+            caller.fail(job.job_id, body)
         except (ServerRefused, Unreachable):
             pass  # the lease ends by itself
 
@@ -169,7 +169,7 @@ class Workload:
                 self.history.unhealed.append(f"{path} for {seconds:.1f} s, at last: {error}")
 
 
-class _Caller:
+class _Caller(Methods):
     """One thread's way to the servers: stays with one until that one fails it."""
 
     def __init__(self, load: Workload, number: int) -> None:

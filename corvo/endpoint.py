@@ -72,19 +72,27 @@ class Plan(NamedTuple):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route of the HTTP interface. OpenAPI, the reference page and the router are drawn from these."""
+    """One route of the HTTP interface.
+
+    Derived from these: the router, OpenAPI, the reference page, the client's methods (`corvo/client/derive.py`), plain
+    commands (`corvo/cli/commands/derived.py`), and the route tables of the tests.
+    """
 
     method: str
     path: str  # below /api/v1, with {parameters}
     summary: str
     body: type[msgspec.Struct] | None = None
     body_optional: bool = False  # an empty body means the body's defaults
+    example: dict[str, Any] | None = None  # a body that is accepted, as JSON; every endpoint with a body has one
     query: type[msgspec.Struct] | None = None  # parameters after the `?`
     answers: dict[int, Any]  # status → type of the answer
     media: str = "application/json"  # of the answers; of a stream, its events are of that type
     refusals: tuple[str, ...] = ()  # codes beyond those that every route can give
-    plan: Callable[..., Plan] | None = None  # (asking, body, *path parameters); None: a journey or a read of read.db
-    name: str  # of the journey or answer that serves it where there is no plan; metric label
+    plan: Callable[..., Plan] | None = (
+        None  # (context, body, *path parameters); None: composed by the gateway, or a read of read.db
+    )
+    name: str  # of what serves it where there is no plan; metric label; the client's method
+    wait_s: float = 0.0  # how long the server may hold back the answer on purpose, beyond a `timeout` in the body
 
 
 def spread(items: Sequence[T], shard_of: Callable[[T], K | None]) -> dict[K, list[int]]:

@@ -11,7 +11,21 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from corvo import __version__
-from corvo.cli.commands import batch, bench, bulk, cluster, events, job, lists, node, queue, schedules, search, why
+from corvo.cli.commands import (
+    batch,
+    bench,
+    bulk,
+    cluster,
+    derived,
+    events,
+    job,
+    lists,
+    node,
+    queue,
+    schedules,
+    search,
+    why,
+)
 from corvo.cli.commands.flags import Flags, load_settings, with_settings
 from corvo.cli.commands.requests import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, asking, complain, stop
 from corvo.client import DEFAULT_SERVER
@@ -251,11 +265,11 @@ def inspect(
     from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:
-        job = client.inspect(job_id)
+        job = client.get_job(job_id)
     show.answer(job, output == "json", lambda: show.job(job))
 
 
-for action in job.SHORT:  # also without `job`, as people of the original type them
+for action in (*derived.ACTIONS, job.delete, job.replay):  # also without `job`, as people type them
     app.command()(action)
 app.command()(why.why)
 app.command()(events.events)

@@ -1,6 +1,6 @@
 """What to send for each request and how to read what comes back. Pure: no socket, no clock.
 
-A `Call` is made from an endpoint of the core, so method, path and types of the answers cannot drift from the server's.
+A call is made from an endpoint of the core, so method, path and types of the answers cannot drift from the server's.
 A driver (`http.py`) sends it and hands status, headers and bytes to `read_answer`.
 """
 
@@ -14,53 +14,11 @@ import msgspec
 
 from corvo.endpoint import Endpoint
 from corvo.model.errors import RETRYABLE, STATUS
+from corvo.model.json_input import validation_refusal
 from corvo.ops import ENDPOINTS as WRITES
-from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
-from corvo.ops.batches.seal_batch import Sealed
-from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-from corvo.ops.jobs.ack import AckBody, Acked
-from corvo.ops.jobs.actions import Done
-from corvo.ops.jobs.cancel import CancelBody, Cancelled
-from corvo.ops.jobs.change_priority import PriorityBody
-from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
-from corvo.ops.jobs.fail import FailBody, Failed
-from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
-from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
-from corvo.ops.jobs.hold import HoldBody
-from corvo.ops.jobs.move import MoveBody
-from corvo.ops.jobs.reject import RejectBody
-from corvo.ops.jobs.replay import ReplayBody
-from corvo.ops.queues.clear_queue import QueueCleared
-from corvo.ops.queues.control import QueueChanged
-from corvo.ops.queues.drain_queue import QueueDraining
-from corvo.ops.queues.set_concurrency import ConcurrencyBody
-from corvo.ops.queues.set_retention import RetentionBody
-from corvo.ops.queues.set_throttle import ThrottleBody
-from corvo.ops.schedules.create_schedule import CreateScheduleBody
-from corvo.ops.schedules.delete_schedule import DeletedSchedule
-from corvo.ops.schedules.update_schedule import UpdateScheduleBody
 from corvo.queries import ENDPOINTS as READS
-from corvo.queries.batches import BatchView
-from corvo.queries.bulk_view import BulkView
-from corvo.queries.cluster import ClusterStatus
-from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
-from corvo.queries.events import EventsPage
-from corvo.queries.job import JobView
-from corvo.queries.jobs import BulkGetBody, JobsView
-from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
-from corvo.queries.queue import QueueDetail
-from corvo.queries.queues import QueueView
-from corvo.queries.schedule_view import ScheduleView
-from corvo.queries.search import SearchAnswer, SearchBody
-from corvo.queries.state_lists import StateListQuery
-from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
-from corvo.queries.why import WhyView
-from corvo.queries.worker import WorkerDetail
-from corvo.queries.workers import WorkerView
 
 PREFIX = "/api/v1"
-BULK_S = 60.0  # jobs that a bulk action changes within its request take this long at the most
-LONG_S = 600.0  # a queue is cleared or deleted slice by slice, and the server takes this long at the most
 REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
 
 A = TypeVar("A")
@@ -99,234 +57,16 @@ class _ErrorBody(msgspec.Struct):
     code: str = ""
 
 
-def enqueue(body: EnqueueBody) -> HttpCall[Enqueued]:
-    return _call("enqueue", body)
-
-
-def inspect(job_id: str) -> HttpCall[JobView]:
-    return _call("get_job", job_id=job_id)
-
-
-def retry(job_id: str) -> HttpCall[Done]:
-    return _call("retry", job_id=job_id)
-
-
-def requeue(job_id: str) -> HttpCall[Done]:
-    return _call("requeue", job_id=job_id)
-
-
-def cancel(job_id: str, body: CancelBody) -> HttpCall[Cancelled]:
-    return _call("cancel", body, job_id=job_id)
-
-
-def hold(job_id: str, body: HoldBody) -> HttpCall[Done]:
-    return _call("hold", body, job_id=job_id)
-
-
-def approve(job_id: str) -> HttpCall[Done]:
-    return _call("approve", job_id=job_id)
-
-
-def reject(job_id: str, body: RejectBody) -> HttpCall[Done]:
-    return _call("reject", body, job_id=job_id)
-
-
-def move(job_id: str, body: MoveBody) -> HttpCall[Done]:
-    return _call("move", body, job_id=job_id)
-
-
-def change_priority(job_id: str, body: PriorityBody) -> HttpCall[Done]:
-    return _call("change_priority", body, job_id=job_id)
-
-
-def replay(job_id: str, body: ReplayBody) -> HttpCall[Enqueued]:
-    return _call("replay", body, job_id=job_id)
-
-
-def delete(job_id: str) -> HttpCall[Done]:
-    return _call("delete_job", job_id=job_id)
-
-
-def bulk(body: BulkBody) -> HttpCall[BulkDone | BulkStarted]:
-    return _call("bulk", body)._replace(wait_s=BULK_S)
-
-
-def bulk_get(body: BulkGetBody) -> HttpCall[JobsView]:
-    return _call("bulk_get", body)
-
-
-def bulks() -> HttpCall[list[BulkView]]:
-    return _call("bulks")
-
-
-def get_bulk(bulk_id: str) -> HttpCall[BulkView]:
-    return _call("get_bulk", bulk_id=bulk_id)
-
-
-def cancel_bulk(bulk_id: str) -> HttpCall[BulkView]:
-    return _call("cancel_bulk", bulk_id=bulk_id)
-
-
-def why(job_id: str) -> HttpCall[WhyView]:
-    return _call("why", job_id=job_id)
-
-
-def cluster_events(cursor: str, limit: int, filters: Mapping[str, str]) -> HttpCall[EventsPage]:
-    call = _call("cluster_events")
-    return call._replace(path=f"{call.path}?{urlencode({'after_seq': cursor, 'limit': limit, **filters})}")
-
-
-def search(body: SearchBody) -> HttpCall[SearchAnswer]:
-    return _call("search", body)
-
-
-def queues() -> HttpCall[list[QueueView]]:
-    return _call("queues")
-
-
-def workers() -> HttpCall[list[WorkerView]]:
-    return _call("workers")
-
-
-def get_worker(worker_id: str) -> HttpCall[WorkerDetail]:
-    return _call("get_worker", worker_id=worker_id)
-
-
-def dead(query: StateListQuery) -> HttpCall[SearchAnswer]:
-    return _asking(_call("dead"), query)
-
-
-def held(query: StateListQuery) -> HttpCall[SearchAnswer]:
-    return _asking(_call("held"), query)
-
-
-def throughput(query: ThroughputQuery, queue: str | None = None) -> HttpCall[list[ThroughputPoint]]:
-    return _asking(_call("throughput") if queue is None else _call("queue_throughput", name=queue), query)
-
-
-def error_groups(query: ErrorGroupsQuery) -> HttpCall[ErrorGroupsAnswer]:
-    return _asking(_call("error_groups"), query)
-
-
-def cluster_status() -> HttpCall[ClusterStatus]:
-    return _call("cluster_status")
-
-
-def cluster_join(body: JoinBody) -> HttpCall[MembersView]:
-    return _call("cluster_join", body)
-
-
-def cluster_remove(body: RemoveBody) -> HttpCall[MembersView]:
-    return _call("cluster_remove", body)
-
-
-def cluster_transfer(body: TransferBody) -> HttpCall[MembersView]:
-    return _call("cluster_transfer", body)
-
-
-def schedules() -> HttpCall[list[ScheduleView]]:
-    return _call("schedules")
-
-
-def get_schedule(schedule: str) -> HttpCall[ScheduleView]:
-    return _call("get_schedule", schedule_id=schedule)
-
-
-def create_schedule(body: CreateScheduleBody) -> HttpCall[ScheduleView]:
-    return _call("create_schedule", body)
-
-
-def update_schedule(schedule: str, body: UpdateScheduleBody) -> HttpCall[ScheduleView]:
-    return _call("update_schedule", body, schedule_id=schedule)
-
-
-def pause_schedule(schedule: str) -> HttpCall[ScheduleView]:
-    return _call("pause_schedule", schedule_id=schedule)
-
-
-def resume_schedule(schedule: str) -> HttpCall[ScheduleView]:
-    return _call("resume_schedule", schedule_id=schedule)
-
-
-def run_schedule(schedule: str) -> HttpCall[Enqueued]:
-    return _call("run_schedule", schedule_id=schedule)
-
-
-def delete_schedule(schedule: str) -> HttpCall[DeletedSchedule]:
-    return _call("delete_schedule", schedule_id=schedule)
-
-
-def create_batch(body: BatchBody) -> HttpCall[BatchMade]:
-    return _call("create_batch", body)
-
-
-def seal_batch(batch_id: str) -> HttpCall[Sealed]:
-    return _call("seal_batch", batch_id=batch_id)
-
-
-def get_batch(batch_id: str) -> HttpCall[BatchView]:
-    return _call("get_batch", batch_id=batch_id)
-
-
-def get_queue(queue: str) -> HttpCall[QueueDetail]:
-    return _call("get_queue", name=queue)
-
-
-def pause_queue(queue: str) -> HttpCall[QueueChanged]:
-    return _call("pause_queue", name=queue)
-
-
-def resume_queue(queue: str) -> HttpCall[QueueChanged]:
-    return _call("resume_queue", name=queue)
-
-
-def drain_queue(queue: str) -> HttpCall[QueueDraining]:
-    return _call("drain_queue", name=queue)
-
-
-def clear_queue(queue: str) -> HttpCall[QueueCleared]:
-    return _call("clear_queue", name=queue)._replace(wait_s=LONG_S)
-
-
-def delete_queue(queue: str, is_forced: bool = False) -> HttpCall[QueueChanged]:
-    call = _call("delete_queue", name=queue)
-    return call._replace(path=f"{call.path}?confirm=true{'&force=true' if is_forced else ''}", wait_s=LONG_S)
-
-
-def set_concurrency(queue: str, body: ConcurrencyBody) -> HttpCall[QueueChanged]:
-    return _call("set_concurrency", body, name=queue)
-
-
-def set_throttle(queue: str, body: ThrottleBody) -> HttpCall[QueueChanged]:
-    return _call("set_throttle", body, name=queue)
-
-
-def remove_throttle(queue: str) -> HttpCall[QueueChanged]:
-    return _call("remove_throttle", name=queue)
-
-
-def set_retention(queue: str, body: RetentionBody) -> HttpCall[QueueChanged]:
-    return _call("set_retention", body, name=queue)
-
-
-def fetch(body: FetchBody) -> HttpCall[FetchedJob | None]:
-    return _call("fetch", body)._replace(wait_s=body.timeout)
-
-
-def fetch_batch(body: FetchBatchBody) -> HttpCall[FetchedBatch]:
-    return _call("fetch_batch", body)._replace(wait_s=body.timeout)
-
-
-def ack(job_id: str, body: AckBody) -> HttpCall[Acked]:
-    return _call("ack", body, job_id=job_id)
-
-
-def fail(job_id: str, body: FailBody) -> HttpCall[Failed]:
-    return _call("fail", body, job_id=job_id)
-
-
-def heartbeat(body: HeartbeatBody) -> HttpCall[HeartbeatAnswer]:
-    return _call("heartbeat", body)
+def call_of(
+    name: str, body: msgspec.Struct | None = None, query: msgspec.Struct | None = None, /, **parameters: str
+) -> HttpCall[A]:
+    """The call of an endpoint, by its name. `methods.py` says which `A` it answers with."""
+    endpoint = _ENDPOINTS[name]
+    path = PREFIX + endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
+    if query is not None and (named := urlencode(_query_of(query))):
+        path = f"{path}?{named}"
+    content = None if body is None else msgspec.json.encode(_without_defaults(body))
+    return HttpCall(endpoint.method, path, content, endpoint.answers, endpoint.wait_s + getattr(body, "timeout", 0.0))
 
 
 def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
@@ -344,17 +84,24 @@ def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], cont
         ) from None
 
 
-def _call(name: str, body: msgspec.Struct | None = None, /, **parameters: str) -> HttpCall[Any]:
-    endpoint = _ENDPOINTS[name]
-    path = endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
-    content = None if body is None else msgspec.json.encode(_without_defaults(body))
-    return HttpCall(endpoint.method, PREFIX + path, content, endpoint.answers)
+class BadBody(ValueError):
+    """What was given is no body of the endpoint; says which field and why."""
 
 
-def _asking(call: HttpCall[A], query: msgspec.Struct) -> HttpCall[A]:
-    """With what stands after the `?`."""
-    named = urlencode(_without_defaults(query))
-    return call._replace(path=f"{call.path}?{named}") if named else call
+def body_of(name: str, fields: dict[str, Any]) -> msgspec.Struct | None:
+    """The body of an endpoint from what was typed: numbers and words may come as text."""
+    kind = _ENDPOINTS[name].body
+    if kind is None:
+        return None
+    try:
+        return msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadBody(validation_refusal(error, kind).message) from None
+
+
+def _query_of(query: msgspec.Struct) -> dict[str, Any]:
+    fields: dict[str, Any] = _without_defaults(query)
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in fields.items()}
 
 
 def _without_defaults(value: Any) -> Any:

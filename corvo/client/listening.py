@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import httpx
 import msgspec
 
-from corvo.client.calls import PREFIX, ServerRefused, cluster_events, refusal_of
+from corvo.client.calls import PREFIX, ServerRefused, refusal_of
 from corvo.client.http import Client, Unreachable
-from corvo.queries.events import EventView, Gap
+from corvo.queries.events import EventsPageQuery, EventView, Gap
 
 SILENCE_S = 40.0  # the server says something every 15 s; after this long without a word it is gone
 PAGE = 1_000
@@ -36,7 +36,7 @@ class EventStream:
         """Those that the server still has, oldest first."""
         left = limit
         while left > 0:
-            page = self._client.call(cluster_events(self.cursor, min(left, PAGE), self._filters))
+            page = self._client.cluster_events(EventsPageQuery(self.cursor, min(left, PAGE), **self._filters))
             self.cursor, self.has_more = page.next, page.has_more
             left -= len(page.events)
             yield from page.events

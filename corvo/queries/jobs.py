@@ -101,6 +101,7 @@ ENDPOINTS = (
         path="/jobs/bulk-get",
         summary="Many jobs by their ids, in that order; those that nobody knows are left out",
         body=BulkGetBody,
+        example={"job_ids": ["s01_job_18a1f0c2d3e4f5a60a1b2c3d4f"]},
         answers={200: JobsView},
         refusals=("PAYLOAD_TOO_LARGE",),
         plan=plan_jobs,

@@ -133,6 +133,7 @@ ENDPOINTS = (
         summary="Search the jobs of all shards",
         body=SearchBody,
         body_optional=True,
+        example={"queue": "emails.send", "state": ["dead"], "limit": 5},
         answers={200: SearchAnswer},
         refusals=("READ_DB_UNAVAILABLE",),
     ),

@@ -95,7 +95,7 @@ def test_a_refusal_of_the_request_itself_is_not_repeated(playback: Playback) -> 
     playback.refuse("GET", f"/jobs/{ID}", 404, "JOB_NOT_FOUND", "no such job")
 
     with pytest.raises(ServerRefused, match="no such job"):
-        client_of(playback, clock).inspect(ID)
+        client_of(playback, clock).get_job(ID)
 
     assert clock.slept == [] and len(playback.asked) == 1
 

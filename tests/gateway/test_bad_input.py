@@ -19,35 +19,13 @@ from gateway.routes import API
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, check_shape, parts
 from tests.gateway.catalogue import NOT_JSON
 from tests.support.builders import job_id
+from tests.support.routes import sample_path
 
 JOB = job_id(1)
-GOOD: dict[str, tuple[str, dict[str, Any]]] = {
-    "enqueue": ("/enqueue", {"queue": "mail"}),
-    "enqueue_batch": ("/enqueue/batch", {"jobs": [{"queue": "mail"}]}),
-    "create_batch": ("/batch", {"callback_queue": "done"}),
-    "fetch": ("/fetch", {"queues": ["mail"], "worker_id": "w1", "timeout": 0}),
-    "fetch_batch": ("/fetch/batch", {"queues": ["mail"], "worker_id": "w1", "timeout": 0, "count": 2}),
-    "ack": (f"/ack/{JOB}", {"result": 1, "lease_token": 1}),
-    "ack_batch": ("/ack/batch", {"acks": [{"job_id": JOB, "lease_token": 1}]}),
-    "fail": (f"/fail/{JOB}", {"error": "x", "lease_token": 1}),
-    "fail_batch": ("/fail/batch", {"fails": [{"job_id": JOB, "error": "x"}]}),
-    "heartbeat": ("/heartbeat", {"jobs": {JOB: {"lease_token": 1, "progress": {}}}}),
-    "cancel": (f"/jobs/{JOB}/cancel", {"grace": "5s"}),
-    "hold": (f"/jobs/{JOB}/hold", {"reason": "x"}),
-    "reject": (f"/jobs/{JOB}/reject", {"reason": "x"}),
-    "move": (f"/jobs/{JOB}/move", {"queue": "other"}),
-    "change_priority": (f"/jobs/{JOB}/priority", {"priority": "high"}),
-    "replay": (f"/jobs/{JOB}/replay", {"from": 1}),
-    "set_concurrency": ("/queues/mail/concurrency", {"max": 5}),
-    "set_throttle": ("/queues/mail/throttle", {"rate": 5, "window_ms": 1_000}),
-    "set_retention": ("/queues/mail/retention", {"completed": "1h", "dead": None}),
-    "create_schedule": ("/schedules", {"name": "nightly", "queue": "mail", "cron": "0 3 * * *"}),
-    "bulk": ("/jobs/bulk", {"action": "retry", "job_ids": [JOB]}),
-    "bulk_get": ("/jobs/bulk-get", {"job_ids": [JOB]}),
-    "search": ("/jobs/search", {"queue": "mail", "limit": 5}),
-    "cluster_join": ("/cluster/join", {"node_id": "node-2", "address": "db-2:9400"}),
-    "cluster_remove": ("/cluster/remove", {"node_id": "node-2"}),
-    "cluster_transfer": ("/cluster/transfer", {"node_id": "node-2", "shard": 1}),
+GOOD: dict[str, tuple[str, Any]] = {
+    endpoint.name: (sample_path(endpoint), endpoint.example)
+    for endpoint in ENDPOINTS
+    if endpoint.body is not None and endpoint.method == "POST"
 }
 BODY_OPTIONAL = {endpoint.name for endpoint in ENDPOINTS if endpoint.body_optional}
 

@@ -25,13 +25,25 @@ from corvo.state.locks import Lock
 from corvo.state.schedules import decode_schedule
 from corvo.state.tables import decode_applied
 from tests.golden import examples
+from tests.golden.derive import with_derived
 
 FOLDER = Path(__file__).parent
 REWRITE = os.environ.get("REWRITE") == "1"
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+ASKS = {snake(ask.__name__): ask for ask in (*OPERATIONS, *QUERIES)}
+BY_NAME = {snake(ask.__name__): ask for ask in OPERATIONS}
+RESULT_TYPES = {name: ask.result for name, ask in ASKS.items()}
+ALL_OPERATIONS = with_derived(examples.OPERATIONS, BY_NAME)
+ALL_RESULTS = with_derived(examples.RESULTS, RESULT_TYPES)
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "operations": examples.OPERATIONS,
+    "operations": ALL_OPERATIONS,
     "queries": examples.QUERIES,
-    "results": examples.RESULTS,
+    "results": ALL_RESULTS,
     "records": examples.RECORDS,
     "errands": examples.ERRANDS,
     "keys": examples.KEYS,
@@ -52,13 +64,6 @@ _RECORD_DECODERS = {
     "lock": msgspec.msgpack.Decoder(Lock).decode,
     "applied": decode_applied,
 }
-
-
-def snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-ASKS = {snake(ask.__name__): ask for ask in (*OPERATIONS, *QUERIES)}
 
 
 def bytes_of(folder: str, name: str) -> bytes:
@@ -95,18 +100,18 @@ def test_the_bytes_are_the_pinned_ones(folder: str, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", [*examples.OPERATIONS, *examples.QUERIES])
+@pytest.mark.parametrize("name", [*ALL_OPERATIONS, *examples.QUERIES])
 def test_the_pinned_bytes_of_an_ask_are_read_as_the_example(name: str) -> None:
-    folder = "operations" if name in examples.OPERATIONS else "queries"
+    folder = "operations" if name in ALL_OPERATIONS else "queries"
 
     assert wire.decode_ask(read(folder, name)) == EXAMPLES[folder][name]
 
 
-@pytest.mark.parametrize("name", examples.RESULTS)
+@pytest.mark.parametrize("name", ALL_RESULTS)
 def test_the_pinned_bytes_of_a_result_are_read_as_the_example(name: str) -> None:
     reply = wire.Reply(1, False, read("results", name))
 
-    assert wire.decode_result(ASKS[name], reply) == examples.RESULTS[name]
+    assert wire.decode_result(ASKS[name], reply) == ALL_RESULTS[name]
 
 
 @pytest.mark.parametrize("name", examples.RECORDS)
@@ -174,9 +179,9 @@ def test_the_pinned_bytes_of_a_message_are_read() -> None:
 
 
 def test_every_operation_query_and_result_has_an_example() -> None:
-    assert set(examples.OPERATIONS) == {snake(ask.__name__) for ask in OPERATIONS}, "add it to tests/golden/examples.py"
+    assert set(ALL_OPERATIONS) == {snake(ask.__name__) for ask in OPERATIONS}, "remove it from tests/golden/examples.py"
     assert set(examples.QUERIES) == {snake(ask.__name__) for ask in QUERIES}, "add it to tests/golden/examples.py"
-    assert set(examples.RESULTS) == set(ASKS), "add its result to tests/golden/examples.py"
+    assert set(ALL_RESULTS) == set(ASKS), "remove its result from tests/golden/examples.py"
     assert set(examples.ERRANDS) == {snake(errand.__name__) for errand in ERRANDS}, "add it to tests/golden/examples.py"
 
 

@@ -1,15 +1,17 @@
-"""`corvo job`: act on one job. Most of these commands may also be typed without `job`."""
+"""`corvo job`: act on one job. These commands may also be typed without `job`.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+Plain actions are derived from the endpoints (`derived.py`); here are those that need more.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, asking
+from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.client.http import Client
+    from corvo.ops.jobs.actions import Done
 
 app = Commands(
     help="Act on one job: run it again, stop it, hold it, move it.",
@@ -18,123 +20,20 @@ app = Commands(
 )
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="id of the job")]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="for people; shown with the job")]
-PriorityName = Literal["critical", "high", "normal"]
 
 
-def _act(server: str, output: str, job_id: str, action: "Callable[[Client], Any]") -> None:
+def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str) -> None:
+    """Ask for an endpoint by its name. Fields that were not given are left to the server."""
     from corvo.cli.screen import show  # lazy: rich
+    from corvo.client.calls import BadBody, body_of, call_of  # lazy: the operations with msgspec
 
+    try:
+        body = body_of(name, {field: value for field, value in fields.items() if value is not None})
+    except BadBody as error:
+        stop(MISUSED, str(error))
     with asking(server) as client:
-        answer = action(client)
+        answer: Done = client.call(call_of(name, body, job_id=job_id))
     show.answer(answer, output == "json", lambda: show.done(job_id, answer.status))
-
-
-@app.command()
-def retry(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Run a job again that has ended, or a scheduled one at once, with all its attempts before it.
-
-    \b
-    Examples:
-      corvo retry s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-      corvo job retry s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --output json
-    """
-    _act(server, output, job_id, lambda client: client.retry(job_id))
-
-
-@app.command()
-def requeue(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Run a dead job once more; the attempts it has had stay counted.
-
-    \b
-    Example:
-      corvo job requeue s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-    """
-    _act(server, output, job_id, lambda client: client.requeue(job_id))
-
-
-@app.command()
-def cancel(
-    job_id: JobId,
-    grace: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="time for the worker of an active job, such as 90s; 0s: none")
-    ] = None,
-    server: ServerUrl = DEFAULT_SERVER,
-    output: OutputFormat = "table",
-) -> None:
-    """Cancel a job that has not ended; the worker of an active one gets a grace to stop.
-
-    \b
-    Examples:
-      corvo cancel s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-      corvo job cancel s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --grace 5m
-    """
-    from corvo.ops.jobs.cancel import CancelBody  # lazy: the operations with msgspec
-
-    _act(server, output, job_id, lambda client: client.cancel(job_id, CancelBody(grace)))
-
-
-@app.command()
-def hold(
-    job_id: JobId, reason: Reason = "", server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
-) -> None:
-    """Keep a job from running until it is approved or rejected.
-
-    \b
-    Examples:
-      corvo hold s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'ask Ada first'
-      corvo job hold s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-    """
-    from corvo.ops.jobs.hold import HoldBody  # lazy: the operations with msgspec
-
-    _act(server, output, job_id, lambda client: client.hold(job_id, HoldBody(reason)))
-
-
-@app.command()
-def approve(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Let a held job run.
-
-    \b
-    Examples:
-      corvo approve s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-      corvo job approve s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-    """
-    _act(server, output, job_id, lambda client: client.approve(job_id))
-
-
-@app.command()
-def reject(
-    job_id: JobId, reason: Reason = "", server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
-) -> None:
-    """End a held job without running it.
-
-    \b
-    Examples:
-      corvo reject s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'no longer needed'
-      corvo job reject s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
-    """
-    from corvo.ops.jobs.reject import RejectBody  # lazy: the operations with msgspec
-
-    _act(server, output, job_id, lambda client: client.reject(job_id, RejectBody(reason)))
-
-
-@app.command()
-def move(
-    job_id: JobId,
-    queue: Annotated[str, typer.Argument(help="queue that gets the job")],
-    server: ServerUrl = DEFAULT_SERVER,
-    output: OutputFormat = "table",
-) -> None:
-    """Put a job that is not active into another queue; it keeps its id.
-
-    \b
-    Examples:
-      corvo move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 mail.slow
-      corvo job move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 mail.slow
-    """
-    from corvo.ops.jobs.move import MoveBody  # lazy: the operations with msgspec
-
-    _act(server, output, job_id, lambda client: client.move(job_id, MoveBody(queue)))
 
 
 @app.command()
@@ -146,25 +45,7 @@ def delete(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
       corvo delete s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
       corvo job delete s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
     """
-    _act(server, output, job_id, lambda client: client.delete(job_id))
-
-
-@app.command()
-def priority(
-    job_id: JobId,
-    priority: Annotated[PriorityName, typer.Argument(help="higher ones are fetched first")],
-    server: ServerUrl = DEFAULT_SERVER,
-    output: OutputFormat = "table",
-) -> None:
-    """Give a job that waits another priority.
-
-    \b
-    Example:
-      corvo job priority s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 high
-    """
-    from corvo.ops.jobs.change_priority import PriorityBody  # lazy: the operations with msgspec
-
-    _act(server, output, job_id, lambda client: client.change_priority(job_id, PriorityBody(priority)))
+    act("delete_job", {}, job_id, server, output)
 
 
 @app.command()
@@ -172,7 +53,8 @@ def replay(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
     """Enqueue a new job that begins at the checkpoint of this one, and print its id.
 
     \b
-    Example:
+    Examples:
+      corvo replay s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
       corvo job replay s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
     """
     from corvo.cli.screen import show  # lazy: rich
@@ -183,4 +65,4 @@ def replay(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
     show.answer(answer, output == "json", lambda: show.enqueued(answer))
 
 
-SHORT = (retry, cancel, hold, approve, reject, move, delete)
+BY_HAND = ("delete", "replay")

@@ -57,7 +57,8 @@ def throughput(
     from corvo.queries.throughput import ThroughputQuery  # lazy: the queries with msgspec
 
     with asking(server) as client:
-        points = client.throughput(ThroughputQuery(minutes=minutes), queue)
+        query = ThroughputQuery(minutes=minutes)
+        points = client.throughput(query) if queue is None else client.queue_throughput(queue, query)
     show.answer(points, output == "json", lambda: show_lists.throughput(points))
 
 

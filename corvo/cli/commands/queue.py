@@ -148,10 +148,11 @@ def delete(
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
+    from corvo.ops.queues.delete_queue import DeleteQueueQuery  # lazy: the operations with msgspec
 
     _confirm(yes, f"Delete {queue} and all its jobs, also those that have ended?")
     with asking(server, timeout_s=SLICES_S) as client:
-        changed = client.delete_queue(queue, force)
+        changed = client.delete_queue(queue, DeleteQueueQuery(confirm=True, force=force))
     answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
 
 

@@ -20,6 +20,7 @@ from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.tally import Percentiles, Tally, percentiles
 from corvo.client.calls import ServerRefused
 from corvo.client.http import Client, Unreachable
+from corvo.ops.queues.delete_queue import DeleteQueueQuery
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -128,7 +129,7 @@ def _tidied(client: Client, queues: tuple[str, ...]) -> list[str]:
     notes = []
     for queue in queues:
         try:
-            client.delete_queue(queue, is_forced=True)
+            client.delete_queue(queue, DeleteQueueQuery(confirm=True, force=True))
         except ServerRefused as refused:
             if refused.status != 404:
                 notes.append(f"the queue {queue} was not deleted: {refused.message}")

@@ -176,6 +176,7 @@ ENDPOINTS = (
         summary="Open a batch, to which jobs can be added until it is sealed",
         body=BatchBody,
         body_optional=True,
+        example={"on_complete": {"queue": "emails.sent"}},
         answers={201: BatchMade},
         refusals=("PAYLOAD_TOO_LARGE",),
         plan=_plan,

@@ -162,10 +162,12 @@ def done_view(tally: BulkCounts, matched: int, duration_ms: float) -> BulkDone:
 ENDPOINTS = (
     Endpoint(
         name="bulk",
+        wait_s=60.0,
         method="POST",
         path="/jobs/bulk",
         summary="One action on many jobs: those named, or all that match, on all shards",
         body=BulkBody,
+        example={"action": "retry", "filter": {"queue": "emails.send", "state": ["dead"]}},
         answers={200: BulkDone, 202: BulkStarted},
         refusals=("READ_DB_UNAVAILABLE",),
     ),

@@ -99,6 +99,7 @@ ENDPOINTS = (
         summary="Cancel a job that has not ended; the worker of an active one gets a grace to stop",
         body=CancelBody,
         body_optional=True,
+        example={"grace": "5s"},
         answers={200: Cancelled},
         refusals=REFUSALS,
         plan=_plan,

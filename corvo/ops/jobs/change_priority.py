@@ -54,6 +54,7 @@ ENDPOINTS = (
         path="/jobs/{job_id}/priority",
         summary="Give a job that waits another priority",
         body=PriorityBody,
+        example={"priority": "high"},
         answers={200: Done},
         refusals=REFUSALS,
         plan=_plan,

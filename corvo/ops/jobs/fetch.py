@@ -307,6 +307,7 @@ ENDPOINTS = (
         path="/fetch",
         summary="Claim one job, waiting for it when there is none",
         body=FetchBody,
+        example={"queues": ["emails.send"], "worker_id": "w1", "timeout": 0},
         answers={200: FetchedJob, 204: None},
     ),
     Endpoint(
@@ -315,6 +316,7 @@ ENDPOINTS = (
         path="/fetch/batch",
         summary="Claim up to `count` jobs, waiting until there is at least one",
         body=FetchBatchBody,
+        example={"queues": ["emails.send"], "worker_id": "w1", "timeout": 0, "count": 2},
         answers={200: FetchedBatch},
     ),
 )

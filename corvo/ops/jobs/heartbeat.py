@@ -139,6 +139,7 @@ ENDPOINTS = (
         path="/heartbeat",
         summary="Renew leases, report progress, learn of cancellations",
         body=HeartbeatBody,
+        example={"jobs": {"s01_job_18a1f0c2d3e4f5a60a1b2c3d4f": {"lease_token": 1, "progress": {"current": 3}}}},
         answers={200: HeartbeatAnswer},
         plan=_plan,
     ),

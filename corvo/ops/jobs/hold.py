@@ -67,6 +67,7 @@ ENDPOINTS = (
         summary="Keep a job from running until it is approved or rejected",
         body=HoldBody,
         body_optional=True,
+        example={"reason": "check the address first"},
         answers={200: Done},
         refusals=REFUSALS,
         plan=_plan,

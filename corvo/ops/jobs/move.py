@@ -81,6 +81,7 @@ ENDPOINTS = (
         path="/jobs/{job_id}/move",
         summary="Put a job that is not active into another queue; it keeps its id",
         body=MoveBody,
+        example={"queue": "emails.slow"},
         answers={200: Done},
         refusals=REFUSALS,
         plan=_plan,

@@ -45,6 +45,7 @@ ENDPOINTS = (
         summary="End a held job without running it",
         body=RejectBody,
         body_optional=True,
+        example={"reason": "no longer needed"},
         answers={200: Done},
         refusals=REFUSALS,
         plan=_plan,

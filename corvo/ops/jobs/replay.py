@@ -60,6 +60,7 @@ ENDPOINTS = (
         path="/jobs/{job_id}/replay",
         summary="Enqueue a new job that begins at the checkpoint of this one",
         body=ReplayBody,
+        example={"from": 1},
         answers={201: Enqueued},
         refusals=("JOB_NOT_FOUND",),
         plan=_plan,

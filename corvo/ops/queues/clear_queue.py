@@ -126,6 +126,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="clear_queue",
+        wait_s=600.0,
         method="POST",
         path="/queues/{name}/clear",
         summary="Delete the jobs of a queue that wait: pending, scheduled and retrying ones",

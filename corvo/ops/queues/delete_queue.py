@@ -121,6 +121,7 @@ def _plan(context: PlanContext, query: DeleteQueueQuery, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="delete_queue",
+        wait_s=600.0,
         method="DELETE",
         path="/queues/{name}",
         summary="Delete a queue and all its jobs",

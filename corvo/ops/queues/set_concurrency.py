@@ -48,6 +48,7 @@ ENDPOINTS = (
         path="/queues/{name}/concurrency",
         summary="Limit how many jobs of a queue are active at a time",
         body=ConcurrencyBody,
+        example={"max": 5},
         answers={200: QueueChanged},
         refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
         plan=_plan,

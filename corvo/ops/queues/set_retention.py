@@ -79,6 +79,7 @@ ENDPOINTS = (
         path="/queues/{name}/retention",
         summary="Say how long jobs of a queue are kept after their end",
         body=RetentionBody,
+        example={"completed": "1h", "dead": None},
         answers={200: QueueChanged},
         plan=_plan,
     ),

@@ -57,6 +57,7 @@ ENDPOINTS = (
         path="/queues/{name}/throttle",
         summary="Limit how many jobs of a queue are given out in any span of time",
         body=ThrottleBody,
+        example={"rate": 5, "window_ms": 1_000},
         answers={200: QueueChanged},
         plan=_plan,
     ),

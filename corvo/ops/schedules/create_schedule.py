@@ -154,6 +154,7 @@ ENDPOINTS = (
         path="/schedules",
         summary="Make a cron schedule; one that exists with the same terms is answered",
         body=CreateScheduleBody,
+        example={"name": "nightly", "queue": "reports", "cron": "0 3 * * *"},
         answers={201: ScheduleView, 200: ScheduleView},
         refusals=("PAYLOAD_TOO_LARGE", "SCHEDULE_EXISTS", "TOO_MANY_SCHEDULES"),
         plan=_plan,

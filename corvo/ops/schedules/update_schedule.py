@@ -114,6 +114,7 @@ ENDPOINTS = (
         path="/schedules/{schedule_id}",
         summary="Change a schedule, named by its id or name; what is not given stays",
         body=UpdateScheduleBody,
+        example={"cron": "0 4 * * *"},
         answers={200: ScheduleView},
         refusals=("PAYLOAD_TOO_LARGE", "SCHEDULE_NOT_FOUND"),
         plan=_plan,

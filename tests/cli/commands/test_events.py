@@ -36,7 +36,7 @@ def asked(playback: Playback) -> list[str]:
 
 
 def test_events_that_are_kept_are_printed_a_line_each(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
-    path = "/cluster/events?after_seq=&limit=1000&queues=mail&types=failed%2Cdead"
+    path = "/cluster/events?limit=1000&queues=mail&types=failed%2Cdead"
     playback.answer("GET", path, EventsPage([an_event(1), an_event(2, "progress", {"n": 1})], "0:2"))
 
     assert run(["events", "--queue", "mail", "--type", "failed", "--type", "dead"]) == 0
@@ -98,7 +98,7 @@ def test_an_event_that_cannot_be_read_ends_the_command(playback: Playback, capsy
 
 def test_text_of_others_reaches_the_terminal_harmless(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
     page = EventsPage([an_event(1, "progress", "\x1b[31mred")], "0:1")
-    playback.answer("GET", "/cluster/events?after_seq=&limit=1000", page)
+    playback.answer("GET", "/cluster/events?limit=1000", page)
 
     assert run(["events"]) == 0
 

@@ -1,0 +1,152 @@
+"""`corvo job`: plain actions on one job. Written by `python -m corvo.cli.derive`: do not edit."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from corvo.cli.commands.job import JobId, act, app
+from corvo.cli.commands.requests import OutputFormat, ServerUrl
+from corvo.client import DEFAULT_SERVER
+
+
+@app.command()
+def cancel(
+    job_id: JobId,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            "--grace", help="how long the worker of an active job may take to stop: `90s`, or seconds; 0 is at once"
+        ),
+    ] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Cancel a job that has not ended; the worker of an active one gets a grace to stop.
+
+    \b
+    Examples:
+      corvo cancel s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --grace 5s
+      corvo job cancel s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --grace 5s
+    """
+    act("cancel", {"grace": grace}, job_id, server, output)
+
+
+@app.command()
+def retry(
+    job_id: JobId,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Run a job again that has ended, or a scheduled one at once, with all its attempts.
+
+    \b
+    Examples:
+      corvo retry s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+      corvo job retry s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+    """
+    act("retry", {}, job_id, server, output)
+
+
+@app.command()
+def requeue(
+    job_id: JobId,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Run a dead job once more; the attempts it has had stay counted.
+
+    \b
+    Examples:
+      corvo requeue s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+      corvo job requeue s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+    """
+    act("requeue", {}, job_id, server, output)
+
+
+@app.command()
+def hold(
+    job_id: JobId,
+    reason: Annotated[str | None, typer.Option("--reason", help="for people; shown with the job")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Keep a job from running until it is approved or rejected.
+
+    \b
+    Examples:
+      corvo hold s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'check the address first'
+      corvo job hold s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'check the address first'
+    """
+    act("hold", {"reason": reason}, job_id, server, output)
+
+
+@app.command()
+def approve(
+    job_id: JobId,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Let a held job run.
+
+    \b
+    Examples:
+      corvo approve s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+      corvo job approve s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
+    """
+    act("approve", {}, job_id, server, output)
+
+
+@app.command()
+def reject(
+    job_id: JobId,
+    reason: Annotated[str | None, typer.Option("--reason", help="for people; shown with the job")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """End a held job without running it.
+
+    \b
+    Examples:
+      corvo reject s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'no longer needed'
+      corvo job reject s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --reason 'no longer needed'
+    """
+    act("reject", {"reason": reason}, job_id, server, output)
+
+
+@app.command()
+def move(
+    job_id: JobId,
+    queue: Annotated[
+        str, typer.Argument(help="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit")
+    ],
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Put a job that is not active into another queue; it keeps its id.
+
+    \b
+    Examples:
+      corvo move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 emails.slow
+      corvo job move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 emails.slow
+    """
+    act("move", {"queue": queue}, job_id, server, output)
+
+
+@app.command()
+def priority(
+    job_id: JobId,
+    priority: Annotated[Literal["critical", "high", "normal"], typer.Argument()],
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Give a job that waits another priority.
+
+    \b
+    Examples:
+      corvo priority s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 high
+      corvo job priority s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 high
+    """
+    act("change_priority", {"priority": priority}, job_id, server, output)
+
+
+ACTIONS = (cancel, retry, requeue, hold, approve, reject, move, priority)

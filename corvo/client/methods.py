@@ -1,0 +1,325 @@
+"""A method for each endpoint. Written by `python -m corvo.client.derive`: do not edit."""
+
+from typing import TypeVar
+
+from corvo.client.calls import HttpCall, call_of
+from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
+from corvo.ops.batches.seal_batch import Sealed
+from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
+from corvo.ops.jobs.ack import AckBatchBody, AckBody, Acked, AckedBatch
+from corvo.ops.jobs.actions import Done
+from corvo.ops.jobs.cancel import CancelBody, Cancelled
+from corvo.ops.jobs.change_priority import PriorityBody
+from corvo.ops.jobs.enqueue import EnqueueBatchBody, EnqueueBody, Enqueued, EnqueuedBatch
+from corvo.ops.jobs.fail import FailBatchBody, FailBody, Failed, FailedBatch
+from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
+from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
+from corvo.ops.jobs.hold import HoldBody
+from corvo.ops.jobs.move import MoveBody
+from corvo.ops.jobs.reject import RejectBody
+from corvo.ops.jobs.replay import ReplayBody
+from corvo.ops.queues.clear_queue import QueueCleared
+from corvo.ops.queues.control import QueueChanged
+from corvo.ops.queues.delete_queue import DeleteQueueQuery
+from corvo.ops.queues.drain_queue import QueueDraining
+from corvo.ops.queues.set_concurrency import ConcurrencyBody
+from corvo.ops.queues.set_retention import RetentionBody
+from corvo.ops.queues.set_throttle import ThrottleBody
+from corvo.ops.schedules.create_schedule import CreateScheduleBody
+from corvo.ops.schedules.delete_schedule import DeletedSchedule
+from corvo.ops.schedules.update_schedule import UpdateScheduleBody
+from corvo.queries.batches import BatchView
+from corvo.queries.batches_list import BatchesAnswer, BatchesQuery
+from corvo.queries.bulk import BulksQuery
+from corvo.queries.bulk_view import BulkView
+from corvo.queries.cluster import ClusterStatus, ServerInfo
+from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
+from corvo.queries.events import EventsPage, EventsPageQuery
+from corvo.queries.job import JobView
+from corvo.queries.jobs import BulkGetBody, JobsView
+from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
+from corvo.queries.queue import QueueDetail
+from corvo.queries.queues import QueuesQuery, QueueView
+from corvo.queries.rebuild import RebuildQuery, RebuildView
+from corvo.queries.schedule_view import ScheduleView
+from corvo.queries.search import FulltextAnswer, FulltextQuery, SearchAnswer, SearchBody
+from corvo.queries.state_lists import StateListQuery
+from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
+from corvo.queries.why import WhyView
+from corvo.queries.worker import WorkerDetail
+from corvo.queries.workers import WorkerView
+
+A = TypeVar("A")
+
+
+class Methods:
+    def call(self, call: HttpCall[A]) -> A:
+        raise NotImplementedError
+
+    def enqueue(self, body: EnqueueBody) -> Enqueued:
+        """Enqueue one job."""
+        return self.call(call_of("enqueue", body))
+
+    def enqueue_batch(self, body: EnqueueBatchBody) -> EnqueuedBatch:
+        """Enqueue up to 1000 jobs, on any queues, with or without a batch."""
+        return self.call(call_of("enqueue_batch", body))
+
+    def fetch(self, body: FetchBody) -> FetchedJob | None:
+        """Claim one job, waiting for it when there is none."""
+        return self.call(call_of("fetch", body))
+
+    def fetch_batch(self, body: FetchBatchBody) -> FetchedBatch:
+        """Claim up to `count` jobs, waiting until there is at least one."""
+        return self.call(call_of("fetch_batch", body))
+
+    def ack_batch(self, body: AckBatchBody) -> AckedBatch:
+        """Complete up to 512 jobs; each is answered for itself."""
+        return self.call(call_of("ack_batch", body))
+
+    def ack(self, job_id: str, body: AckBody | None = None) -> Acked:
+        """Complete a job."""
+        return self.call(call_of("ack", body, job_id=job_id))
+
+    def fail_batch(self, body: FailBatchBody) -> FailedBatch:
+        """Fail up to 512 jobs; each is answered for itself."""
+        return self.call(call_of("fail_batch", body))
+
+    def fail(self, job_id: str, body: FailBody | None = None) -> Failed:
+        """Report that an attempt failed."""
+        return self.call(call_of("fail", body, job_id=job_id))
+
+    def heartbeat(self, body: HeartbeatBody) -> HeartbeatAnswer:
+        """Renew leases, report progress, learn of cancellations."""
+        return self.call(call_of("heartbeat", body))
+
+    def cancel(self, job_id: str, body: CancelBody | None = None) -> Cancelled:
+        """Cancel a job that has not ended; the worker of an active one gets a grace to stop."""
+        return self.call(call_of("cancel", body, job_id=job_id))
+
+    def retry(self, job_id: str) -> Done:
+        """Run a job again that has ended, or a scheduled one at once, with all its attempts."""
+        return self.call(call_of("retry", job_id=job_id))
+
+    def requeue(self, job_id: str) -> Done:
+        """Run a dead job once more; the attempts it has had stay counted."""
+        return self.call(call_of("requeue", job_id=job_id))
+
+    def hold(self, job_id: str, body: HoldBody | None = None) -> Done:
+        """Keep a job from running until it is approved or rejected."""
+        return self.call(call_of("hold", body, job_id=job_id))
+
+    def approve(self, job_id: str) -> Done:
+        """Let a held job run."""
+        return self.call(call_of("approve", job_id=job_id))
+
+    def reject(self, job_id: str, body: RejectBody | None = None) -> Done:
+        """End a held job without running it."""
+        return self.call(call_of("reject", body, job_id=job_id))
+
+    def move(self, job_id: str, body: MoveBody) -> Done:
+        """Put a job that is not active into another queue; it keeps its id."""
+        return self.call(call_of("move", body, job_id=job_id))
+
+    def change_priority(self, job_id: str, body: PriorityBody) -> Done:
+        """Give a job that waits another priority."""
+        return self.call(call_of("change_priority", body, job_id=job_id))
+
+    def replay(self, job_id: str, body: ReplayBody) -> Enqueued:
+        """Enqueue a new job that begins at the checkpoint of this one."""
+        return self.call(call_of("replay", body, job_id=job_id))
+
+    def delete_job(self, job_id: str) -> Done:
+        """Delete a job in any state, with its history."""
+        return self.call(call_of("delete_job", job_id=job_id))
+
+    def bulk(self, body: BulkBody) -> BulkDone | BulkStarted:
+        """One action on many jobs: those named, or all that match, on all shards."""
+        return self.call(call_of("bulk", body))
+
+    def cancel_bulk(self, bulk_id: str) -> BulkView:
+        """Stop a bulk operation after the slice that is under way; what it has done stays done."""
+        return self.call(call_of("cancel_bulk", bulk_id=bulk_id))
+
+    def create_batch(self, body: BatchBody | None = None) -> BatchMade:
+        """Open a batch, to which jobs can be added until it is sealed."""
+        return self.call(call_of("create_batch", body))
+
+    def seal_batch(self, batch_id: str) -> Sealed:
+        """Seal a batch: when all its jobs have ended, its callbacks are made."""
+        return self.call(call_of("seal_batch", batch_id=batch_id))
+
+    def seal_batch_by_its_old_path(self, batch_id: str) -> Sealed:
+        """The same under the path that published clients know."""
+        return self.call(call_of("seal_batch_by_its_old_path", batch_id=batch_id))
+
+    def create_schedule(self, body: CreateScheduleBody) -> ScheduleView:
+        """Make a cron schedule; one that exists with the same terms is answered."""
+        return self.call(call_of("create_schedule", body))
+
+    def update_schedule(self, schedule_id: str, body: UpdateScheduleBody) -> ScheduleView:
+        """Change a schedule, named by its id or name; what is not given stays."""
+        return self.call(call_of("update_schedule", body, schedule_id=schedule_id))
+
+    def delete_schedule(self, schedule_id: str) -> DeletedSchedule:
+        """Delete a schedule; its jobs stay."""
+        return self.call(call_of("delete_schedule", schedule_id=schedule_id))
+
+    def pause_schedule(self, schedule_id: str) -> ScheduleView:
+        """Let no slot of a schedule fire until it is resumed."""
+        return self.call(call_of("pause_schedule", schedule_id=schedule_id))
+
+    def resume_schedule(self, schedule_id: str) -> ScheduleView:
+        """Let the slots of a paused schedule fire again, from now on."""
+        return self.call(call_of("resume_schedule", schedule_id=schedule_id))
+
+    def run_schedule(self, schedule_id: str) -> Enqueued:
+        """Make the job of a schedule at once, beside its slots."""
+        return self.call(call_of("run_schedule", schedule_id=schedule_id))
+
+    def pause_queue(self, name: str) -> QueueChanged:
+        """Give out no more jobs of a queue; one that does not exist is made."""
+        return self.call(call_of("pause_queue", name=name))
+
+    def resume_queue(self, name: str) -> QueueChanged:
+        """Give out jobs of a queue again, after a pause or a drain."""
+        return self.call(call_of("resume_queue", name=name))
+
+    def drain_queue(self, name: str) -> QueueDraining:
+        """Give out no more jobs of a queue, and say how many are still active."""
+        return self.call(call_of("drain_queue", name=name))
+
+    def clear_queue(self, name: str) -> QueueCleared:
+        """Delete the jobs of a queue that wait: pending, scheduled and retrying ones."""
+        return self.call(call_of("clear_queue", name=name))
+
+    def delete_queue(self, name: str, query: DeleteQueueQuery | None = None) -> QueueChanged:
+        """Delete a queue and all its jobs."""
+        return self.call(call_of("delete_queue", None, query, name=name))
+
+    def set_concurrency(self, name: str, body: ConcurrencyBody) -> QueueChanged:
+        """Limit how many jobs of a queue are active at a time."""
+        return self.call(call_of("set_concurrency", body, name=name))
+
+    def set_throttle(self, name: str, body: ThrottleBody) -> QueueChanged:
+        """Limit how many jobs of a queue are given out in any span of time."""
+        return self.call(call_of("set_throttle", body, name=name))
+
+    def remove_throttle(self, name: str) -> QueueChanged:
+        """Give out jobs of a queue as fast as workers ask for them."""
+        return self.call(call_of("remove_throttle", name=name))
+
+    def set_retention(self, name: str, body: RetentionBody) -> QueueChanged:
+        """Say how long jobs of a queue are kept after their end."""
+        return self.call(call_of("set_retention", body, name=name))
+
+    def dead(self, query: StateListQuery | None = None) -> SearchAnswer:
+        """Jobs that have failed for good."""
+        return self.call(call_of("dead", None, query))
+
+    def held(self, query: StateListQuery | None = None) -> SearchAnswer:
+        """Jobs that wait for somebody to approve them."""
+        return self.call(call_of("held", None, query))
+
+    def get_job(self, job_id: str) -> JobView:
+        """One job with the history of its failures."""
+        return self.call(call_of("get_job", job_id=job_id))
+
+    def bulk_get(self, body: BulkGetBody) -> JobsView:
+        """Many jobs by their ids, in that order; those that nobody knows are left out."""
+        return self.call(call_of("bulk_get", body))
+
+    def bulks(self, query: BulksQuery | None = None) -> list[BulkView]:
+        """Bulk operations, newest first."""
+        return self.call(call_of("bulks", None, query))
+
+    def get_bulk(self, bulk_id: str) -> BulkView:
+        """One bulk operation: how far it is, and what went wrong."""
+        return self.call(call_of("get_bulk", bulk_id=bulk_id))
+
+    def get_batch(self, batch_id: str) -> BatchView:
+        """One batch with the outcomes of its jobs."""
+        return self.call(call_of("get_batch", batch_id=batch_id))
+
+    def batches(self, query: BatchesQuery | None = None) -> BatchesAnswer:
+        """The batches of all shards, newest first."""
+        return self.call(call_of("batches", None, query))
+
+    def why(self, job_id: str) -> WhyView:
+        """Why a job is not running, or that it is."""
+        return self.call(call_of("why", job_id=job_id))
+
+    def schedules(self) -> list[ScheduleView]:
+        """All cron schedules by name."""
+        return self.call(call_of("schedules"))
+
+    def get_schedule(self, schedule_id: str) -> ScheduleView:
+        """One schedule, by its id or name, with its next slots."""
+        return self.call(call_of("get_schedule", schedule_id=schedule_id))
+
+    def search(self, body: SearchBody | None = None) -> SearchAnswer:
+        """Search the jobs of all shards."""
+        return self.call(call_of("search", body))
+
+    def fulltext(self, query: FulltextQuery) -> FulltextAnswer:
+        """Jobs whose payload, tags, result or errors hold all of these words."""
+        return self.call(call_of("fulltext", None, query))
+
+    def queues(self, query: QueuesQuery | None = None) -> list[QueueView]:
+        """All queues with their counts and rates."""
+        return self.call(call_of("queues", None, query))
+
+    def get_queue(self, name: str) -> QueueDetail:
+        """One queue with its counts, its limits and what is left in it."""
+        return self.call(call_of("get_queue", name=name))
+
+    def workers(self) -> list[WorkerView]:
+        """Workers, newest first."""
+        return self.call(call_of("workers"))
+
+    def get_worker(self, worker_id: str) -> WorkerDetail:
+        """One worker with its active jobs."""
+        return self.call(call_of("get_worker", worker_id=worker_id))
+
+    def throughput(self, query: ThroughputQuery | None = None) -> list[ThroughputPoint]:
+        """What happened minute by minute, over all queues; kept for a day."""
+        return self.call(call_of("throughput", None, query))
+
+    def queue_throughput(self, name: str, query: ThroughputQuery | None = None) -> list[ThroughputPoint]:
+        """What happened in a queue minute by minute; kept for a day."""
+        return self.call(call_of("queue_throughput", None, query, name=name))
+
+    def error_groups(self, query: ErrorGroupsQuery | None = None) -> ErrorGroupsAnswer:
+        """Failures grouped by what they say, the most frequent first."""
+        return self.call(call_of("error_groups", None, query))
+
+    def cluster_status(self) -> ClusterStatus:
+        """Health and figures of every shard and all its replicas."""
+        return self.call(call_of("cluster_status"))
+
+    def info(self) -> ServerInfo:
+        """Versions of the server and its interface."""
+        return self.call(call_of("info"))
+
+    def cluster_join(self, body: JoinBody) -> MembersView:
+        """Add a node to every shard's group: it receives the log, and votes once it has caught up."""
+        return self.call(call_of("cluster_join", body))
+
+    def cluster_remove(self, body: RemoveBody) -> MembersView:
+        """Remove a node from every shard's group."""
+        return self.call(call_of("cluster_remove", body))
+
+    def cluster_transfer(self, body: TransferBody) -> MembersView:
+        """Hand the leadership of one shard, or of all, to a node."""
+        return self.call(call_of("cluster_transfer", body))
+
+    def rebuild_read_db(self, query: RebuildQuery | None = None) -> RebuildView:
+        """Build this node's read database anew, beside the one that is read, and put it in its place."""
+        return self.call(call_of("rebuild_read_db", None, query))
+
+    def rebuild_sqlite(self, query: RebuildQuery | None = None) -> RebuildView:
+        """The same, under the name that older clients know."""
+        return self.call(call_of("rebuild_sqlite", None, query))
+
+    def cluster_events(self, query: EventsPageQuery | None = None) -> EventsPage:
+        """One page of the events that are kept."""
+        return self.call(call_of("cluster_events", None, query))
