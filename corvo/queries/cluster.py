@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Endpoint, Query, Read
-from corvo.queries.members import Members
+from corvo.queries.members import GroupMembers
 from corvo.state.tables import Tables
 
 
@@ -75,7 +75,7 @@ class ShardStatus(msgspec.Struct, array_like=True):
     sync_time_s: Histogram
     memory_bytes: int = 0
     turns_total: int = 0
-    members: Members = msgspec.field(default_factory=Members)
+    members: GroupMembers = msgspec.field(default_factory=GroupMembers)
     replicas: list[ReplicaStatus] = []  # what the leader believes; empty elsewhere
     transfers: list[TransferStatus] = []
     log_bytes: int = 0

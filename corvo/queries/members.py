@@ -18,7 +18,7 @@ NodeId = Annotated[
 ]
 
 
-class Members(msgspec.Struct, array_like=True):
+class GroupMembers(msgspec.Struct, array_like=True):
     """The membership of one shard's group. `outgoing` is not empty while a change of voters is under way."""
 
     config_id: int = 0
@@ -30,7 +30,7 @@ class Members(msgspec.Struct, array_like=True):
 class AddNode(Query, tag=1030):
     """Let a node receive this shard's log; it votes once it has caught up. Answered when the membership has it."""
 
-    result: ClassVar[Any] = Members
+    result: ClassVar[Any] = GroupMembers
 
     node_id: str
     address: str
@@ -39,7 +39,7 @@ class AddNode(Query, tag=1030):
 class RemoveNode(Query, tag=1031):
     """Answered when the group has gone on without the node."""
 
-    result: ClassVar[Any] = Members
+    result: ClassVar[Any] = GroupMembers
 
     node_id: str
 
@@ -47,7 +47,7 @@ class RemoveNode(Query, tag=1031):
 class MoveLeader(Query, tag=1032):
     """Hand the shard's leadership to a node; answered when it leads, or when that was given up."""
 
-    result: ClassVar[Any] = Members
+    result: ClassVar[Any] = GroupMembers
 
     node_id: str
 
@@ -104,7 +104,7 @@ def _ask_all(context: PlanContext, node_id: str, ask: Query) -> Plan:
 
 
 def _ask(node_id: str, ask: Query, shards: list[int]) -> Plan:
-    def conclude(results: list[Members]) -> Answer:
+    def conclude(results: list[GroupMembers]) -> Answer:
         groups = [
             GroupView(shard, members.voters, members.learners, bool(members.outgoing))
             for shard, members in zip(shards, results, strict=True)

@@ -6,8 +6,10 @@ counted by its batch and its chain at its first end only: one that somebody runs
 
 from corvo.model.job import Job
 from corvo.model.job_extras import Outcome
+from corvo.model.lifecycle import SETTLED
 from corvo.model.sharding import shard_of_batch
 from corvo.rules.chains import advance
+from corvo.rules.errands.forget import Forget
 from corvo.rules.errands.member_ended import MemberEnded
 from corvo.rules.errands.watch import tell_watchers
 from corvo.state import locks
@@ -28,7 +30,13 @@ def run_cascades(tables: Tables) -> None:
 def _end(tables: Tables, job: Job, outcome: Outcome) -> None:
     extras = job.extras
     assert extras is not None
-    if outcome is not Outcome.DELETED:
+    if outcome is Outcome.DELETED:
+        for shard in extras.was_at:
+            if shard != tables.errands.shard:
+                tables.errands.send(shard, Forget(job.id))
+        if job.state in SETTLED:
+            return  # its end was told before
+    else:
         locks.unlock(tables, job)
         if extras.expire_at:
             tables.alarms.remove(extras.expire_at, EXPIRE_ALARM + job.id)

@@ -11,7 +11,6 @@ from corvo.model.events import TOLD_OF, Event, EventKind
 from corvo.model.job import Job
 from corvo.model.job_extras import JobExtras, Outcome
 from corvo.model.lifecycle import BIRTH_STATES, SETTLED, State, Verb, destination
-from corvo.rules.errands.forget import Forget
 from corvo.state import keys, locks
 from corvo.state.tables import Tables
 
@@ -88,17 +87,13 @@ def unindex(tables: Tables, job: Job) -> None:
 
 
 def remove(tables: Tables, job: Job, data: bytes = b"") -> None:
-    """Delete a job, whatever its state. Those that wait for it learn that it is gone, if it had not ended before."""
+    """Delete a job in any state. The cascades tell the jobs that wait for it, unless it had ended before."""
     unindex(tables, job)
     locks.forget(tables, job)
     tables.drop_job(job)
     tables.event_log.tell(EventKind.DELETED, job.id, job.queue, data)
     if job.extras is not None:
-        for shard in job.extras.was_at:
-            if shard != tables.errands.shard:
-                tables.errands.send(shard, Forget(job.id))
-        if job.state not in SETTLED:
-            tables.ended.append((job, Outcome.DELETED))
+        tables.ended.append((job, Outcome.DELETED))
 
 
 def _file_pending(tables: Tables, job: Job) -> None:

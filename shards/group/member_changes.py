@@ -9,7 +9,7 @@ import msgspec
 
 from corvo.model.errors import Refused
 from corvo.ops.upkeep.name_node import NameNode
-from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
 from shards import raft
 from shards.intake.waiters import PendingCall
 
@@ -194,5 +194,7 @@ def preferred_leader(membership: raft.Membership, shard: int) -> str | None:
     return voters[shard % len(voters)] if voters else None
 
 
-def members_of(membership: raft.Membership) -> Members:
-    return Members(membership.config_id, list(membership.voters), list(membership.outgoing), list(membership.learners))
+def members_of(membership: raft.Membership) -> GroupMembers:
+    return GroupMembers(
+        membership.config_id, list(membership.voters), list(membership.outgoing), list(membership.learners)
+    )

@@ -21,7 +21,7 @@ from corvo.ops.upkeep.deliver import Deliver
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
 from corvo.queries.events import EventsFound, GetEvents
 from corvo.queries.job import Await
-from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
 from gateway.shards.client import Pending
 from tests.support.machine import Machine
 
@@ -116,7 +116,7 @@ class FakeShards:
         if isinstance(ask, GetStatus):
             return self.statuses.get((shard, ask.node_id)) or a_status(shard)
         if isinstance(ask, AddNode | RemoveNode | MoveLeader):
-            return Members(1, ["node-1"])
+            return GroupMembers(1, ["node-1"])
         if isinstance(ask, GetIndex):
             return (self.statuses.get((shard, "")) or a_status(shard)).applied_index
         assert isinstance(ask, Read)

@@ -3,7 +3,7 @@
 from corvo import __version__
 from corvo.model.errors import Refusal, Refused
 from corvo.queries.cluster import ReplicaStatus, TransferStatus
-from corvo.queries.members import Members
+from corvo.queries.members import GroupMembers
 from tests.gateway.fake_shards import FakeShards, a_status
 from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
@@ -57,7 +57,7 @@ def test_averages_are_of_something(house: WholeHouse, written: Written) -> None:
 # A cluster
 
 NODES = {"node-1": "db-1:9400", "node-2": "db-2:9400", "node-3": "db-3:9400"}
-MEMBERS = Members(7, ["node-1", "node-2"], [], ["node-3"])
+MEMBERS = GroupMembers(7, ["node-1", "node-2"], [], ["node-3"])
 
 
 def three_nodes(shards: FakeShards, shard: int = 0) -> None:
@@ -174,7 +174,7 @@ def test_of_two_who_say_that_they_lead_the_later_term_is_believed(house: WholeHo
 
 def test_one_founder_alone_is_a_cluster_and_a_node_without_address_is_not(house: WholeHouse) -> None:
     alone = house.get("/cluster/status").json
-    house.shards.statuses[0, ""] = a_status(0, members=Members(1, ["node-1"]), nodes={"node-1": "db-1:9400"})
+    house.shards.statuses[0, ""] = a_status(0, members=GroupMembers(1, ["node-1"]), nodes={"node-1": "db-1:9400"})
     founder = house.get("/cluster/status").json
 
     assert (alone["mode"], founder["mode"]) == ("single", "cluster")

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from corvo.queries.cluster import ReplicaStatus, ShardStatus
-from corvo.queries.members import Members
+from corvo.queries.members import GroupMembers
 from corvo.queries.queues import QueueView
 from gateway.app import ENDPOINTS
 from gateway.http.messages import METHODS
@@ -76,8 +76,8 @@ def test_a_leader_tells_how_far_behind_its_replicas_are() -> None:
         ReplicaStatus("node-1", 12, "replicate", False, True, 0.0),
         ReplicaStatus("node-2", 9, "replicate", False, True, 250.0),
     ]
-    leads = a_status(0, members=Members(1, ["node-1", "node-2"]), replicas=beliefs, elections_total=4)
-    follows = a_status(1, role="follower", members=Members(1, ["node-1", "node-2"]))
+    leads = a_status(0, members=GroupMembers(1, ["node-1", "node-2"]), replicas=beliefs, elections_total=4)
+    follows = a_status(1, role="follower", members=GroupMembers(1, ["node-1", "node-2"]))
 
     samples = rendered([leads, follows])
 

@@ -59,7 +59,7 @@ from corvo.queries.events import EventsFound, Filters, GetEvents
 from corvo.queries.feed import Pull, Scan, ScanPiece
 from corvo.queries.job import Await, GetJob, JobRecord
 from corvo.queries.jobs import FoundJob, GetJobs
-from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
 from corvo.queries.queue import GetQueue, QueueRecord
 from corvo.queries.queue_names import KnowsQueue
 from corvo.queries.schedule_view import GetSchedule
@@ -199,7 +199,7 @@ BULK = Bulk(
 )
 _SPEC = BatchSpec(STEP, ChainStep("well"), ChainStep("ill"), "an album")
 _WITH_EXTRAS = NewJob(ID_2, "mail", b"{}", extras=EXTRAS)
-_MEMBERS = Members(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
+_MEMBERS = GroupMembers(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
 _HISTOGRAM = Histogram([0.5, 1.0], [1, 2, 3], 4.5)
 
 OPERATIONS: dict[str, Any] = {

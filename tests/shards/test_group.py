@@ -11,7 +11,7 @@ from corvo.model.lifecycle import State
 from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.feed import Pull
 from corvo.queries.job import GetJob, JobRecord
-from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
 from corvo.state import keys
 from corvo.wire import Call
 from shards.errors import Distrusted
@@ -123,7 +123,7 @@ def test_leadership_goes_to_the_preferred_node_and_on_request_to_another(group: 
 
     assert isinstance(group.ask(group.nodes["node-2"], MoveLeader("node-3")), Refused), "its leader changed: ask again"
     assert group.leaders() == ["node-3"]
-    assert isinstance(group.ask(group.nodes["node-2"], MoveLeader("node-3")), Members)
+    assert isinstance(group.ask(group.nodes["node-2"], MoveLeader("node-3")), GroupMembers)
     refused = group.ask(group.nodes["node-2"], MoveLeader("node-9"))
     assert refused.code == "MEMBERSHIP_REFUSED" and "node-9 is no voter" in refused.message
 
@@ -147,12 +147,12 @@ def test_a_node_is_removed_and_the_others_go_on(group: Group) -> None:
 
     members = group.ask(leader, RemoveNode(gone.name))
 
-    assert isinstance(members, Members) and gone.name not in members.voters and not members.outgoing
+    assert isinstance(members, GroupMembers) and gone.name not in members.voters and not members.outgoing
     group.ask(leader, enqueue(1))
     group.pass_time(2_000)
     assert gone.name not in leader.replica.tables.nodes
     assert gone.replica.raft.role.value == "follower"
-    assert isinstance(group.ask(leader, RemoveNode(gone.name)), Members), "removing it once more changes nothing"
+    assert isinstance(group.ask(leader, RemoveNode(gone.name)), GroupMembers), "removing it once more changes nothing"
 
 
 def test_one_that_was_removed_soon_says_that_it_has_no_leader(group: Group) -> None:
@@ -185,7 +185,7 @@ def test_the_leader_can_be_removed(group: Group) -> None:
 
     group.until(lambda: group.leaders() not in ([], [leader.name]), "another leads")
 
-    assert isinstance(group.ask(follower, RemoveNode(leader.name)), Members)
+    assert isinstance(group.ask(follower, RemoveNode(leader.name)), GroupMembers)
     assert group.ask(follower, enqueue(2)) == [State.PENDING]
 
 
@@ -198,7 +198,7 @@ def test_the_last_voter_cannot_be_removed(tmp_path: Path) -> None:
 
 def test_an_operator_can_add_a_node_before_it_comes(group: Group) -> None:
     members = group.ask(group.follower(), AddNode("node-4", "127.0.0.1:4400"))
-    assert isinstance(members, Members) and members.learners == ["node-4"]
+    assert isinstance(members, GroupMembers) and members.learners == ["node-4"]
     group.join("node-4")
     group.until(lambda: "node-4" in group.leader().replica.raft.membership.voters, "the newcomer votes")
 

@@ -12,8 +12,8 @@ import msgspec
 from corvo.model.limits import JOB_ID
 from corvo.ops.batches.add_to_batch import BatchBody
 from corvo.ops.bulk.begin_bulk import BulkBody
+from corvo.ops.job_terms import StepBody
 from corvo.ops.jobs.enqueue import EnqueueBody
-from corvo.ops.jobs.job_terms import StepBody
 from corvo.ops.schedules.create_schedule import CreateScheduleBody
 from corvo.ops.schedules.update_schedule import UpdateScheduleBody
 from corvo.queries.search import SearchBody, StateName

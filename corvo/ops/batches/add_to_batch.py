@@ -18,7 +18,7 @@ from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.model.sharding import fnv32a, shard_of_batch, shard_of_queue
-from corvo.ops.jobs.job_terms import StepBody, step_of
+from corvo.ops.job_terms import StepBody, step_of
 from corvo.queries.arrivals import GetArrivals, Keyed
 from corvo.rules.batches import (
     BatchSpec,

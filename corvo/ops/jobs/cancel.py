@@ -17,9 +17,9 @@ from corvo.model.job import Job, RequestId, SpanMs
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
 from corvo.model.sharding import shard_of_job
+from corvo.ops.job_terms import duration_ms
 from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
-from corvo.ops.jobs.job_terms import duration_ms
-from corvo.ops.upkeep.ring import GRACE_ALARM
+from corvo.rules.expiry import GRACE_ALARM
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 

@@ -21,7 +21,7 @@ from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.model.timestamps import parse_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
-from corvo.ops.jobs.job_terms import JobTerms, bonds_of, duration_ms
+from corvo.ops.job_terms import JobTerms, duration_ms, extras_of
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing, NewJob, make
@@ -109,7 +109,7 @@ def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -
         tags=object_document(body.tags, f"{at}tags"),
         checkpoint=document(body.checkpoint, f"{at}checkpoint"),
         parent_id=body.parent_id or "",
-        extras=bonds_of(context, body, body.queue, f"chn_{job_id[8:]}", at),
+        extras=extras_of(context, body, body.queue, f"chn_{job_id[8:]}", at),
     )
 
 

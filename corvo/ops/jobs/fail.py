@@ -25,8 +25,8 @@ from corvo.model.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT
 from corvo.model.retry import attempts_remaining, delay_ms, shortened
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import to_rfc3339_or_none
+from corvo.ops.job_terms import DurationMs, duration_ms
 from corvo.ops.jobs.ack import LeaseToken
-from corvo.ops.jobs.job_terms import DurationMs, duration_ms
 from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.state.tables import Tables
 from corvo.state.transitions import change

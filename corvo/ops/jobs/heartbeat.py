@@ -22,7 +22,7 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
-from corvo.ops.upkeep.ring import expire
+from corvo.rules.expiry import expire
 from corvo.state.tables import Tables
 from corvo.state.transitions import renew
 

@@ -10,21 +10,20 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Operation
-from corvo.model.job import JobError
-from corvo.model.lifecycle import SETTLED, State, Verb
+from corvo.model.lifecycle import SETTLED, State
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.rules import bulk
 from corvo.rules.batches import BATCH_ALARM, forget
 from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.watch import WATCHERS_ALARM, tell_the_rest
+from corvo.rules.expiry import GRACE_ALARM, end_grace, expire_unless_active
 from corvo.state import keys, locks
 from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.minutes import MINUTES_ALARM, oldest_kept
 from corvo.state.tables import PURGE_ALARM, Tables
-from corvo.state.transitions import EXPIRE_ALARM, change, remove
+from corvo.state.transitions import EXPIRE_ALARM, remove
 
-GRACE_ALARM = "g"  # followed by a job: its worker had time enough to stop
 ALARMS_AT_ONCE = 8  # one may stand for all jobs of an entry
 
 encode = msgspec.msgpack.Encoder().encode
@@ -52,28 +51,6 @@ class Ring(Operation, tag=105):
         return looked_at
 
 
-def _expire(tables: Tables, job_id: str, value: bytes) -> int:
-    """An active job is let finish: its worker is told at its next heartbeat."""
-    job = tables.find_job(job_id)
-    if job is not None and job.state not in SETTLED and job.state is not State.ACTIVE:
-        expire(tables, job_id)
-    return 1
-
-
-def expire(tables: Tables, job_id: str) -> None:
-    job = tables.require_job(job_id)
-    job.failed_at = tables.now
-    reason = "expired before it was done"
-    if job.state is State.ACTIVE:
-        attempt = (job.worker_id, job.started_at)
-        tables.add_error(
-            JobError(job.id, job.lease_token, job.attempt, reason, "", tables.now, *attempt, queue=job.queue)
-        )
-    else:
-        tables.add_note(job, reason)
-    change(tables, job, Verb.EXPIRE)
-
-
 def _unlock(tables: Tables, subject: str, value: bytes) -> int:
     locks.ring(tables, subject)
     return 1
@@ -81,15 +58,6 @@ def _unlock(tables: Tables, subject: str, value: bytes) -> int:
 
 def _open_gate(tables: Tables, queue: str, value: bytes) -> int:
     tables.wake(queue)
-    return 1
-
-
-def _end_grace(tables: Tables, job_id: str, value: bytes) -> int:
-    job = tables.find_job(job_id)
-    extras = None if job is None else job.extras
-    if job is not None and extras is not None and job.state is State.ACTIVE and 0 < extras.cancel_at <= tables.now:
-        job.failed_at = tables.now
-        change(tables, job, Verb.CANCEL)
     return 1
 
 
@@ -128,10 +96,10 @@ def _forget_minutes(tables: Tables, queue: str, value: bytes) -> int:
 
 
 HANDLERS: dict[str, Handler] = {
-    EXPIRE_ALARM: _expire,
+    EXPIRE_ALARM: expire_unless_active,
     locks.UNLOCK_ALARM: _unlock,
     GATE_ALARM: _open_gate,
-    GRACE_ALARM: _end_grace,
+    GRACE_ALARM: end_grace,
     PURGE_ALARM: _purge,
     WORKER_ALARM: _forget_worker,
     BATCH_ALARM: forget,

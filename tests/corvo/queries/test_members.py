@@ -8,9 +8,9 @@ from corvo.model.ids import Minter
 from corvo.queries import members
 from corvo.queries.members import (
     AddNode,
+    GroupMembers,
     GroupView,
     JoinBody,
-    Members,
     MembersView,
     MoveLeader,
     RemoveBody,
@@ -45,7 +45,7 @@ def test_the_leadership_of_one_shard_can_be_moved() -> None:
     plan = planned("cluster_transfer", TransferBody(node_id="d", shard=2))
 
     assert plan.calls == [(2, MoveLeader("d"))]
-    assert plan.conclude([Members(1, ["a", "d"])]).body == MembersView("d", [GroupView(2, ["a", "d"], [], False)])
+    assert plan.conclude([GroupMembers(1, ["a", "d"])]).body == MembersView("d", [GroupView(2, ["a", "d"], [], False)])
 
 
 @pytest.mark.parametrize("shard", [-1, 3])
@@ -61,7 +61,7 @@ def test_an_address_that_others_cannot_reach_is_refused(address: str) -> None:
 
 
 def test_the_answer_shows_every_group_and_whether_it_still_changes() -> None:
-    results = [Members(4, ["a"], [], ["d"]), Members(5, ["a", "d"], ["a"]), Members(6, ["a", "d"])]
+    results = [GroupMembers(4, ["a"], [], ["d"]), GroupMembers(5, ["a", "d"], ["a"]), GroupMembers(6, ["a", "d"])]
 
     answer = planned("cluster_join", JoinBody(node_id="d", address="db-4:9400")).conclude(results)
 

@@ -9,6 +9,7 @@ from corvo.model.job_extras import EXIT_STEP, FAILURE_STEP, Chain, ChainStep, If
 from corvo.model.lifecycle import State, Verb
 from corvo.ops.upkeep.ring import Ring
 from corvo.rules.batches import Batch, find_batch, put_batch
+from corvo.rules.errands.forget import Forget
 from corvo.rules.errands.member_ended import MemberEnded
 from corvo.rules.errands.register import decode_errand
 from corvo.rules.job_creation import derived_id
@@ -198,3 +199,17 @@ def test_a_job_that_was_cancelled_while_it_waited_is_not_woken() -> None:
 
     assert machine.job(2).state == State.CANCELLED
     machine.check()
+
+
+@every_end
+def test_the_deletion_of_a_job_that_has_ended_tells_its_end_no_second_time(end: End, outcome: Outcome) -> None:
+    machine = a_machine(shard_count=3, batch_id=FAR_BATCH, is_watched=True, was_at=(2, 0))
+    machine.tables.put(keys.watcher(job_id(1), job_id(2)), b"")
+    end(machine)
+    given = machine.tables.errands.given.get(1, 0)
+    if outcome is not Outcome.DELETED:
+        _delete(machine)
+
+    assert machine.tables.errands.given.get(1, 0) == given == 1, "the batch has heard of it once"
+    _, sent = machine.tables.errands.waiting(2, 10, 10_000)
+    assert [decode_errand(raw) for raw in sent] == [Forget(job_id(1))], "shard 2 need not lead to it any more"

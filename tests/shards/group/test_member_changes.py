@@ -4,7 +4,7 @@ from typing import Any
 
 from corvo.model.errors import Refused
 from corvo.ops.upkeep.name_node import NameNode
-from corvo.queries.members import AddNode, Members, MoveLeader, RemoveNode
+from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
 from shards import raft
 from shards.group.member_changes import MOVED_NS, SETTLED_NS, TRANSFER_AGAIN_NS, MemberPlanner, preferred_leader
 from shards.intake.waiters import PendingCall
@@ -100,7 +100,7 @@ def test_wishes_are_answered_when_they_have_come_true() -> None:
     for waiting in (add, gone, move):
         planner.ask(waiting)
 
-    told = Members(5, ["node-1", "node-2", "node-3"], [], [])
+    told = GroupMembers(5, ["node-1", "node-2", "node-3"], [], [])
     assert planner.answers(THREE, 0) == [(add, told), (gone, told), (move, told)]
     assert planner.answers(THREE, 0) == []
 

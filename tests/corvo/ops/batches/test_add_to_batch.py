@@ -11,7 +11,7 @@ from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.ops.batches import add_to_batch as module
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding
 from corvo.ops.batches.seal_batch import SealBatch
-from corvo.ops.jobs.job_terms import StepBody
+from corvo.ops.job_terms import StepBody
 from corvo.queries.arrivals import GetArrivals
 from corvo.rules.batches import BatchSpec, find_batch
 from tests.support.batches import DONE, ON_EACH_SHARD, SHARDS, add, batch_id, member, member_id, shard_of, the_batch

@@ -12,7 +12,8 @@ from corvo.model.job_extras import JobExtras, UniqueUntil
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.upkeep import ring
-from corvo.ops.upkeep.ring import ALARMS_AT_ONCE, GRACE_ALARM, HANDLERS, Ring
+from corvo.ops.upkeep.ring import ALARMS_AT_ONCE, HANDLERS, Ring
+from corvo.rules.expiry import GRACE_ALARM
 from corvo.state import keys
 from corvo.state.transitions import change
 from tests.support.builders import MS, NOW, SECOND, ack, cancel, enqueue, fail, fetch, job_id, new_job

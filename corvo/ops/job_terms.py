@@ -76,7 +76,7 @@ class JobTerms(Body, kw_only=True):
     chain: Annotated[ChainBody | None, Meta(description="jobs that follow one after another")] = None
 
 
-def bonds_of(context: PlanContext, terms: JobTerms, queue: str, chain_id: str, at: str) -> JobExtras | None:
+def extras_of(context: PlanContext, terms: JobTerms, queue: str, chain_id: str, at: str) -> JobExtras | None:
     """None for a job without any, which is nearly every job."""
     if not (
         terms.unique_key

@@ -9,13 +9,13 @@ from corvo.model.errors import Refusal
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, UniqueUntil
 from corvo.model.json_input import decode_body
 from corvo.model.limits import CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
-from corvo.ops.jobs.job_terms import JobTerms, StepBody, bonds_of, duration_ms, step_of
+from corvo.ops.job_terms import JobTerms, StepBody, duration_ms, extras_of, step_of
 from tests.support.builders import an_asking, job_id
 
 
 def extras(**fields: Any) -> JobExtras | None:
     terms = decode_body(msgspec.json.Decoder(JobTerms), msgspec.json.encode(fields))
-    return bonds_of(an_asking(), terms, "mail", "chn_1", "")
+    return extras_of(an_asking(), terms, "mail", "chn_1", "")
 
 
 def refusal_of(**fields: Any) -> Refusal:
@@ -116,7 +116,7 @@ def test_a_chain_is_bounded_as_a_whole_because_every_job_of_it_carries_it() -> N
         steps = [{"queue": "mail", "payload": "x" * (size - 2)} for size in sizes]
         body = msgspec.json.encode({"chain": {"steps": steps[:-2], "on_failure": steps[-2], "on_exit": steps[-1]}})
         terms = decode_body(msgspec.json.Decoder(JobTerms), body)
-        return bonds_of(context, terms, "mail", "chn_1", "")
+        return extras_of(context, terms, "mail", "chn_1", "")
 
     assert chain(size, size, size, size) is not None
     with pytest.raises(Refusal) as refused:
