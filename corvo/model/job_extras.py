@@ -79,8 +79,9 @@ class JobExtras(msgspec.Struct, array_like=True, gc=False):
     claimed_at: int = 0  # of a worker that claims first and says later that it has begun
     schedule_id: str = ""  # the cron schedule that made it
     is_told: bool = False  # its batch and its chain know of its end
-    asked_id: int = 0  # the newest action that somebody took on it: its repetition changes nothing
+    asked_id: int = 0  # the newest action on the job: its repetition changes nothing
     was_at: tuple[int, ...] = ()  # shards that it has moved away from: each keeps a note of where it went
+    asked_before: tuple[int, ...] = ()  # the actions before the newest one, newest first
 
 
 def bytes_of(extras: JobExtras | None) -> int:

@@ -343,7 +343,7 @@ class Twins:
 
     def prioritise(self, choose: Choose) -> None:
         priority = choose(PRIORITY_NAMES)
-        make = lambda job: ChangePriority(job, Priority(PRIORITY_NAMES.index(priority)))  # noqa: E731
+        make = lambda job: ChangePriority(job, Priority(PRIORITY_NAMES.index(priority)), self.number())  # noqa: E731
         self.order(choose, ("pending", "scheduled", "held"), make, "priority", priority)
 
     def move(self, choose: Choose) -> None:

@@ -115,6 +115,7 @@ EXTRAS = JobExtras(
     is_told=True,
     asked_id=2**62 + 13,
     was_at=(2, 0),
+    asked_before=(2**62 + 12, 2**62 + 11),
 )
 JOB = Job(
     id=ID,
@@ -221,7 +222,7 @@ OPERATIONS: dict[str, Any] = {
     "approve": Approve(2**62 + 8, ID),
     "reject": Reject(2**62 + 9, ID, "too dear"),
     "delete": Delete(ID),
-    "change_priority": ChangePriority(ID, Priority.HIGH),
+    "change_priority": ChangePriority(ID, Priority.HIGH, 2**62 + 14),
     "move": Move(2**62 + 10, ID, "video"),
     "act_on_jobs": ActOnJobs(BULK_ID, 3, ORDER, [ID, ID_2], 60_000),
     "begin_bulk": BeginBulk(BULK_ID, ORDER, b'{"queue":"mail"}', [ID], 12, True),

@@ -138,6 +138,8 @@ def test_the_bytes_of_former_versions_are_still_read(path: Path) -> None:
             found = _RECORD_DECODERS[name](raw)
         case "results":
             found = wire.decode_result(ASKS[name], wire.Reply(1, False, raw))
+        case "errands":
+            found = decode_errand(raw)
         case _:
             found = wire.decode_ask(raw)
 

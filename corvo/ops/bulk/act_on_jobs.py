@@ -100,7 +100,7 @@ def single(order: Order, ask_id: int, job_id: str) -> Operation:
             assert order.queue is not None
             return Move(ask_id, job_id, order.queue)
         case Action.CHANGE_PRIORITY:
-            return ChangePriority(job_id, order.priority)
+            return ChangePriority(job_id, order.priority, ask_id)
         case Action.HOLD:
             return Hold(ask_id, job_id, order.reason)
         case Action.APPROVE:

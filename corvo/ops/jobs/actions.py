@@ -1,7 +1,8 @@
-"""What the actions on one job share: how they are asked for, and how a repetition is known.
+"""What the actions on one job share: how they are planned, and how a repeated request is recognised.
 
-Every action names itself by an `ask_id` before it is first sent. The newest one is kept with the job, so that the same
-request sent again, after a crash, say, gets its old answer and changes nothing.
+The gateway gives every action an `ask_id` before it first sends it. The job keeps the ids of its newest actions. A
+request that is sent again, after a crash for example, gets its old answer and changes nothing, even if other actions
+came in between.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ from corvo.model.job import Job
 from corvo.model.job_extras import JobExtras
 from corvo.model.sharding import shard_of_job
 
+ACTIONS_REMEMBERED = 8  # by each job: a repetition comes within seconds, and few actions on one job do
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
 
 
@@ -21,13 +23,18 @@ class Done(msgspec.Struct):
 
 
 def is_repeated(job: Job, ask_id: int) -> bool:
-    return job.extras is not None and job.extras.asked_id == ask_id
+    """Never of an action without an id (0), as former versions wrote some into the log."""
+    extras = job.extras
+    return extras is not None and ask_id != 0 and (extras.asked_id == ask_id or ask_id in extras.asked_before)
 
 
 def note(job: Job, ask_id: int) -> JobExtras:
-    """This is the newest action by now. Called when nothing can refuse it any more."""
+    """Remember the action as the newest one. Call it when nothing can refuse the action any more."""
     extras = job.extras = job.extras or JobExtras()
-    extras.asked_id = ask_id
+    if ask_id:
+        if extras.asked_id:
+            extras.asked_before = (extras.asked_id, *extras.asked_before)[: ACTIONS_REMEMBERED - 1]
+        extras.asked_id = ask_id
     return extras
 
 

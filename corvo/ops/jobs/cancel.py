@@ -45,9 +45,7 @@ class Cancel(Operation, tag=6):
     def apply(self, tables: Tables) -> bool:
         """Whether a worker was on it."""
         job = tables.require_job(self.job_id)
-        if is_repeated(job, self.ask_id):
-            return True  # only a grace is noted with the job: whatever became of it since
-        if job.state == State.CANCELLED and job.settled_id == self.ask_id:
+        if is_repeated(job, self.ask_id) or (job.state == State.CANCELLED and job.settled_id == self.ask_id):
             return job.lease_expires_at > 0
         was_active = job.state == State.ACTIVE
         if was_active and self.grace_ms:
@@ -56,6 +54,7 @@ class Cancel(Operation, tag=6):
         change(tables, job, Verb.CANCEL)
         if not was_active:
             job.lease_expires_at = 0  # so that a repetition finds the same answer
+        note(job, self.ask_id)
         job.settled_id = self.ask_id
         job.failed_at = tables.now
         return was_active

@@ -7,9 +7,9 @@ import msgspec
 from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
-from corvo.model.job import PRIORITY_NAMES, Priority
+from corvo.model.job import PRIORITY_NAMES, Priority, RequestId
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.ops.jobs.actions import REFUSALS, Done, plan_action
+from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.state.tables import Tables
 from corvo.state.transitions import reindex, unindex
 
@@ -23,18 +23,24 @@ class PriorityBody(Body):
 class ChangePriority(Operation, tag=26):
     job_id: str
     priority: Priority
+    ask_id: RequestId = 0  # 0: written by a former version, which gave it none
 
     result: ClassVar[Any] = type(None)
 
     def apply(self, tables: Tables) -> None:
         job = tables.require_job(self.job_id)
+        if is_repeated(job, self.ask_id):
+            return
         if job.state not in WAITING:
             raise Refusal(
                 "WRONG_STATE",
                 f"cannot change the priority of a job that is {STATE_NAMES[job.state]}; this is for jobs that wait",
             )
+        if self.ask_id:
+            note(job, self.ask_id)
+            tables.touch(job)
         if job.priority is self.priority:
-            return  # also the answer to a repetition
+            return
         unindex(tables, job)
         job.priority = self.priority
         reindex(tables, job)
@@ -43,7 +49,8 @@ class ChangePriority(Operation, tag=26):
 
 
 def _plan(context: PlanContext, body: PriorityBody, job_id: str) -> Plan:
-    operation = ChangePriority(job_id, Priority(PRIORITY_NAMES.index(body.priority)))
+    priority = Priority(PRIORITY_NAMES.index(body.priority))
+    operation = ChangePriority(job_id, priority, context.mint.claim_id())
     return plan_action(context, job_id, operation, "ok")
 
 

@@ -34,7 +34,11 @@ class Move(Operation, tag=27):
 
     def apply(self, tables: Tables) -> None:
         job = tables.require_job(self.job_id)
-        if job.queue == self.queue or is_repeated(job, self.ask_id):
+        if is_repeated(job, self.ask_id):
+            return
+        if job.queue == self.queue:
+            note(job, self.ask_id)
+            tables.touch(job)
             return
         if job.state is State.ACTIVE:
             raise Refusal(

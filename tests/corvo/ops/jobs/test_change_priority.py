@@ -11,7 +11,7 @@ from tests.support.courier_sockets import a_machine_with
 from tests.support.event_kinds import events_of
 from tests.support.machine import Machine, nothing_changes
 
-HIGH = ChangePriority(job_id(1), Priority.HIGH)
+HIGH = ChangePriority(job_id(1), Priority.HIGH, 9)
 
 
 @pytest.mark.parametrize("state", State, ids=STATE_NAMES)
@@ -45,3 +45,11 @@ def test_the_change_is_told() -> None:
 
     event = events_of(machine)[-1]
     assert (event.kind, event.data) == (EventKind.PRIORITY_CHANGED, b'{"priority":"high"}')
+
+
+def test_one_without_an_id_from_an_older_log_acts_each_time() -> None:
+    machine = a_machine_with(State.PENDING)
+    machine.apply(ChangePriority(job_id(1), Priority.HIGH), ChangePriority(job_id(1), Priority.CRITICAL))
+    machine.apply(ChangePriority(job_id(1), Priority.HIGH))
+
+    assert machine.job(1).priority is Priority.HIGH

@@ -71,7 +71,8 @@ def test_a_job_of_any_state_but_active_changes_its_queue_and_nothing_else(state:
     machine.check()
     with nothing_changes(machine):
         assert machine.one(move("other")) is None, "the same request again"
-        assert machine.one(move("other", ask=10)) is None, "it is there already"
+    assert machine.one(move("other", ask=10)) is None, "it is there already"
+    assert events_of(machine)[-1] is event
 
 
 def test_an_active_job_is_refused_and_told_why() -> None:
