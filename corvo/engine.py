@@ -7,7 +7,7 @@ and the replica stops before it can write what it does not understand.
 from typing import Any
 
 from corvo.endpoint import Operation
-from corvo.model.errors import Refusal, Refused
+from corvo.model.errors import Refusal
 from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Changes, Tables
 
@@ -28,4 +28,4 @@ def _apply(tables: Tables, operation: Operation) -> Any:
             run_cascades(tables)
         return result
     except Refusal as refusal:
-        return Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+        return refusal.to_refused()

@@ -5,8 +5,8 @@
     ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  UNIQUE_CONFLICT  BATCH_SEALED …
     └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
 
-A refusal decided inside an operation is data: it is replicated like any result and travels back over the wire as
-`(code, message)`. A broken invariant is not a refusal: it raises `Corrupt`, and the process stops.
+A refusal decided inside an operation is data (`Refused`): it is replicated like any result and travels back over the
+wire. A broken invariant is not a refusal: it raises `Corrupt`, and the process stops.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ STATUS: dict[str, int] = {
     "UNIQUE_CONFLICT": 409,
     "SCHEDULE_EXISTS": 409,
     "TOO_MANY_SCHEDULES": 409,
-    "JOB_MOVED": 409,  # between shard and gateway only: the message is the shard to ask, and the gateway asks there
+    "JOB_MOVED": 409,  # between shard and gateway only: `moved` names the shard, and the gateway asks there
     "BATCH_SEALED": 409,
     "PAYLOAD_TOO_LARGE": 413,
     "BODY_TOO_LARGE": 413,
@@ -53,19 +53,37 @@ STATUS: dict[str, int] = {
 RETRYABLE = frozenset({"OVERLOADED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
 
 
+class Moved(msgspec.Struct, array_like=True, frozen=True):
+    """Where a job is that is no longer on this shard. For the gateway, which asks there or waits."""
+
+    shard: int
+    is_under_way: bool = False  # it has left, and that shard does not have it yet
+
+
 class Refusal(Exception):
     """An answer of no. `field` names the offending input where there is one."""
 
-    def __init__(self, code: str, message: str, field: str | None = None, retry_after_ms: int = 0) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        field: str | None = None,
+        retry_after_ms: int = 0,
+        moved: Moved | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.field = field
         self.retry_after_ms = retry_after_ms
+        self.moved = moved
 
     @property
     def status(self) -> int:
         return STATUS[self.code]
+
+    def to_refused(self) -> "Refused":
+        return Refused(self.code, self.message, self.retry_after_ms, self.moved)
 
 
 class Refused(msgspec.Struct, array_like=True, frozen=True, tag=0):
@@ -74,9 +92,10 @@ class Refused(msgspec.Struct, array_like=True, frozen=True, tag=0):
     code: str
     message: str
     retry_after_ms: int = 0
+    moved: Moved | None = None
 
     def to_refusal(self) -> Refusal:
-        return Refusal(self.code, self.message, retry_after_ms=self.retry_after_ms)
+        return Refusal(self.code, self.message, retry_after_ms=self.retry_after_ms, moved=self.moved)
 
 
 class Corrupt(AssertionError):

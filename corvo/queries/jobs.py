@@ -37,7 +37,7 @@ class GetJobs(Read, tag=1003):
             try:
                 job = tables.require_job(job_id)
             except Refusal as refusal:
-                found.append(Refused(refusal.code, refusal.message, refusal.retry_after_ms))
+                found.append(refusal.to_refused())
                 continue
             found.append(FoundJob(JobRecord(job, tables.errors(job.id))))
             room -= len(job.payload) + len(job.result) + len(job.checkpoint) + bytes_of(job.extras)

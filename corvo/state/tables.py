@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from corvo.model.errors import Corrupt, Refusal
+from corvo.model.errors import Corrupt, Moved, Refusal
 from corvo.model.job import (
     Job,
     JobError,
@@ -147,8 +147,9 @@ class Tables:
                 "SHARD_UNAVAILABLE",
                 "the job is on its way to another queue; send the request again",
                 retry_after_ms=UNDERWAY_MS,
+                moved=Moved(shard, is_under_way=True),
             )
-        return Refusal("JOB_MOVED", str(shard))
+        return Refusal("JOB_MOVED", f"the job has moved to shard {shard}", moved=Moved(shard))
 
     def forward(self, job_id: str, shard: int) -> None:
         """The job leaves with the newest errand for this shard: leave a note where it went."""

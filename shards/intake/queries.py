@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from corvo.endpoint import Read
-from corvo.model.errors import Refusal, Refused
+from corvo.model.errors import Refusal
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import FeedBatch, Pull, Scan
 from corvo.queries.why import Demand, Why
@@ -67,7 +67,7 @@ class Queries:
             try:
                 answer = self._read(waiting.ask)
             except Refusal as refusal:
-                answer = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+                answer = refusal.to_refused()
             self._admission.answer(waiting.peer, waiting.call_id, answer)
 
     def _read(self, read: Read) -> object:

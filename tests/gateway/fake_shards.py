@@ -123,7 +123,7 @@ class FakeShards:
         try:
             return ask.read(machine.tables)
         except Refusal as refusal:
-            return Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+            return refusal.to_refused()
 
     def _wake(self, shard: int) -> None:
         for call_id, (parked_at, pending) in list(self.parked.items()):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from corvo import wire
-from corvo.model.errors import Refused
+from corvo.model.errors import Moved, Refused
 from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome, UniqueUntil
@@ -459,5 +459,5 @@ WIRE: dict[str, bytes] = {
     "calls": wire.encode_calls([wire.Call(1, 5_000, wire.encode(OPERATIONS["cancel"])), wire.Call(2, 0, b"")]),
     "replies": wire.encode_replies([wire.reply_to(1, True), wire.reply_to(2, Refused("OVERLOADED", "later", 250))]),
     "entry": wire.encode(wire.Entry(AT, [wire.encode(OPERATIONS["cancel"]), wire.encode(OPERATIONS["promote"])])),
-    "refused": wire.encode(Refused("OVERLOADED", "later", 250)),
+    "refused": wire.encode(Refused("SHARD_UNAVAILABLE", "later", 250, Moved(3, True))),
 }

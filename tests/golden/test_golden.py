@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from corvo import wire
+from corvo.model.errors import Refused
 from corvo.model.job import decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
 from corvo.ops import OPERATIONS
 from corvo.queries import QUERIES
@@ -64,6 +65,7 @@ _RECORD_DECODERS = {
     "lock": msgspec.msgpack.Decoder(Lock).decode,
     "applied": decode_applied,
 }
+_WIRE_TYPES = {"refused": Refused}
 
 
 def bytes_of(folder: str, name: str) -> bytes:
@@ -140,6 +142,8 @@ def test_the_bytes_of_former_versions_are_still_read(path: Path) -> None:
             found = wire.decode_result(ASKS[name], wire.Reply(1, False, raw))
         case "errands":
             found = decode_errand(raw)
+        case "wire":
+            found = msgspec.msgpack.decode(raw, type=_WIRE_TYPES[name])
         case _:
             found = wire.decode_ask(raw)
 

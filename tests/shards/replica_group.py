@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from corvo.endpoint import Operation, Query
-from corvo.model.errors import Refusal, Refused
+from corvo.model.errors import Refusal
 from corvo.state import keys
 from corvo.wire import Call, Reply, decode_result, encode
 from shards import raft
@@ -125,7 +125,7 @@ class Node:
                 try:
                     self.answers[reply.id] = decode_result(self.asked[reply.id], reply)
                 except Refusal as refusal:
-                    self.answers[reply.id] = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+                    self.answers[reply.id] = refusal.to_refused()
 
     def _post(self, posted: PeerMessage) -> bool:
         return self.group.post(self.name, posted)

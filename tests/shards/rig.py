@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corvo.endpoint import Operation, Query
-from corvo.model.errors import Refusal, Refused
+from corvo.model.errors import Refusal
 from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
@@ -161,7 +161,7 @@ class Rig:
                 try:
                     self.answers[key] = decode_result(self._asked[key], reply)
                 except Refusal as refusal:
-                    self.answers[key] = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+                    self.answers[key] = refusal.to_refused()
 
     @property
     def last_key(self) -> tuple[bytes, int]:

@@ -70,7 +70,7 @@ class ActOnJobs(Operation, tag=28):
                 _check(self.order, job)
                 single(self.order, ask_id, job_id).apply(tables)
             except Refusal as refusal:
-                results.append(Refused(refusal.code, refusal.message, refusal.retry_after_ms))
+                results.append(refusal.to_refused())
                 continue
             run_cascades(tables)
             done.add(job_id)

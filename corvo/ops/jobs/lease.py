@@ -32,7 +32,7 @@ def lost(tables: Tables, job: Job | None, job_id: str, lease_token: int) -> Refu
     """Why the caller may not speak for the job; for one that lives on another shard by now, where that is."""
     if job is None:
         refusal = tables.missing(job_id)
-        return Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+        return refusal.to_refused()
     state = STATE_NAMES[job.state]
     if lease_token:
         return Refused(

@@ -76,7 +76,7 @@ class Acting:
         except Refusal as refusal:
             if refusal.code == "LEASE_LOST":
                 raise
-            return [Refused(refusal.code, refusal.message, refusal.retry_after_ms)] * len(job_ids)
+            return [refusal.to_refused()] * len(job_ids)
         return list(outcomes)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from corvo.endpoint import Operation, Query
-from corvo.model.errors import Refusal, Refused
+from corvo.model.errors import Moved, Refusal, Refused
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.move import Move
@@ -131,8 +131,8 @@ class Endless:
     async def ask(self, shard: int, ask: Operation) -> Any:
         self.asked += 1
         if isinstance(ask, Cancel):
-            raise Refusal("JOB_MOVED", str((shard + 1) % 4))
-        return [Refused("JOB_MOVED", str((shard + 1) % 4)) for _ in ask.items]  # type: ignore[attr-defined]
+            raise Refusal("JOB_MOVED", "elsewhere", moved=Moved((shard + 1) % 4))
+        return [Refused("JOB_MOVED", "elsewhere", 0, Moved((shard + 1) % 4)) for _ in ask.items]  # type: ignore[attr-defined]
 
     async def ask_all(self, calls: list[tuple[int, Operation]]) -> list[Any]:
         return [await self.ask(*call) for call in calls]
@@ -153,6 +153,48 @@ def test_nobody_is_sent_round_for_ever(operation: Operation) -> None:
 
     assert codes == {"SHARD_UNAVAILABLE"}
     assert shards.asked <= moved_jobs.HOPS_MAX + 3
+
+
+class OneShard:
+    """Shard 0 refuses in this way, shard 2 has the job."""
+
+    def __init__(self, refused: Refused) -> None:
+        self.refused = refused
+        self.asked: list[int] = []
+
+    async def ask(self, shard: int, ask: Operation) -> Any:
+        self.asked.append(shard)
+        if isinstance(ask, Cancel):
+            if shard == 0:
+                raise self.refused.to_refusal()
+            return False
+        return [self.refused if shard == 0 else None for _ in ask.items]  # type: ignore[attr-defined]
+
+    async def ask_all(self, calls: list[tuple[int, Operation]]) -> list[Any]:
+        return [await self.ask(*call) for call in calls]
+
+
+@pytest.mark.parametrize("operation", [Cancel(5, job_id(1)), ack(1)])
+def test_a_refusal_is_followed_for_what_it_says_not_for_how_long_it_asks_to_wait(operation: Operation) -> None:
+    shards = OneShard(Refused("SHARD_UNAVAILABLE", "shard 0 restarts", 50))
+
+    try:
+        [[item]] = asyncio.run(moved_jobs.ask_all(shards, [(0, operation)]))  # type: ignore[arg-type]
+    except Refusal as refusal:
+        item = refusal.to_refused()
+
+    assert item == shards.refused
+    assert shards.asked == [0]
+
+
+@pytest.mark.parametrize("operation", [Cancel(5, job_id(1)), ack(1)])
+def test_a_shard_of_a_former_version_names_the_other_in_its_message(operation: Operation) -> None:
+    shards = OneShard(Refused("JOB_MOVED", "2"))
+
+    [result] = asyncio.run(moved_jobs.ask_all(shards, [(0, operation)]))  # type: ignore[arg-type]
+
+    assert result in (False, [None])
+    assert shards.asked[-1] == 2
 
 
 def test_a_shard_that_is_away_costs_only_the_items_that_live_there() -> None:

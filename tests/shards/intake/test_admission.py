@@ -55,7 +55,7 @@ class AtTheDoor:
                 try:
                     found[reply.id] = decode_result(self.asked[peer, reply.id], reply)
                 except Refusal as refusal:
-                    found[reply.id] = Refused(refusal.code, refusal.message, refusal.retry_after_ms)
+                    found[reply.id] = refusal.to_refused()
         return found
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from corvo.endpoint import Operation
-from corvo.model.errors import Refusal
+from corvo.model.errors import Moved, Refusal
 from corvo.model.events import EventKind
 from corvo.model.job import Priority
 from corvo.model.job_extras import JobExtras, Outcome
@@ -183,12 +183,13 @@ def test_who_asks_at_the_old_shard_is_sent_on() -> None:
     with nothing_changes(old):
         for ask in (cancel(1), Retry(2, job_id(1)), Delete(job_id(1)), move(HOME, ask=10)):
             refused = old.one(ask)
-            assert (refused.code, refused.message) == ("JOB_MOVED", "1")
+            assert (refused.code, refused.moved) == ("JOB_MOVED", Moved(1))
         for ask in (ack(1, token=1), fail(1, token=1), heartbeat(1, token=1)):
             [refused] = old.one(ask)
-            assert (refused.code, refused.message) == ("JOB_MOVED", "1")
-    with pytest.raises(Refusal, match="1"):
+            assert (refused.code, refused.moved) == ("JOB_MOVED", Moved(1))
+    with pytest.raises(Refusal) as raised:
         GetJob(job_id(1)).read(old.tables)
+    assert raised.value.moved == Moved(1)
     assert shards.one(1, heartbeat(1, token=1)) == [Pulse.OK]
     assert shards.one(1, ack(1, token=1)) == [None]
 
@@ -201,10 +202,10 @@ def test_who_asks_while_the_job_is_on_its_way_is_asked_to_wait_a_moment() -> Non
     def is_underway() -> bool:
         refused = old.one(cancel(1))
         [item] = old.one(ack(1))
-        assert (item.code, item.message) == (refused.code, refused.message)
-        if refused.code == "SHARD_UNAVAILABLE":
-            assert 0 < refused.retry_after_ms <= 100
-        return refused.code == "SHARD_UNAVAILABLE"
+        assert item == refused
+        assert refused.moved == Moved(1, refused.code == "SHARD_UNAVAILABLE")
+        assert refused.moved.is_under_way == (refused.retry_after_ms > 0)
+        return refused.moved.is_under_way
 
     assert is_underway()
     done = shards.deliver(old, 1)
@@ -236,8 +237,8 @@ def test_a_job_may_go_round_and_come_home() -> None:
     shards = with_job()
     shards.one(0, move(QUEUES[1], ask=11))
     shards.one(1, move(QUEUES[2], ask=12))
-    assert shards[0].one(cancel(1)).message == "1"
-    assert shards[1].one(cancel(1)).message == "2"
+    assert shards[0].one(cancel(1)).moved == Moved(1)
+    assert shards[1].one(cancel(1)).moved == Moved(2)
 
     shards.one(2, move(HOME, ask=13))
 
