@@ -5,7 +5,7 @@ the same file, stand the endpoints that ask for it: each knows its route, its bo
 body into operations for shards and the shards' results into one answer. All of it is pure; the gateway does the I/O.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -27,6 +27,20 @@ class Operation(msgspec.Struct, array_like=True):
     result: ClassVar[Any] = None  # type of what `apply` returns, for the decoder at the other end
 
     def apply(self, tables: Tables) -> Any:
+        raise NotImplementedError
+
+
+Steps = Generator[Callable[[Tables], Any], Any, T]
+
+
+class Compound(Operation):
+    """An operation of many steps, in which each step sees the consequences of those before it.
+
+    `steps` yields each step as a function of the tables. The engine runs the step and its cascades, then sends back the
+    step's result, or throws its `Refusal`. What `steps` returns is the result of the operation.
+    """
+
+    def steps(self, tables: Tables) -> Steps[Any]:
         raise NotImplementedError
 
 

@@ -354,6 +354,8 @@ class Tables:
 
     def seal(self) -> Changes:
         """Encode what the entry changed, extend the state hash, and hand it out."""
+        if self.ended or self.errands.here:
+            raise Corrupt(f"entry {self.applied.index} is sealed before its cascades have run (corvo/engine.py)")
         records = self._records
         for job_id, job in self._touched_jobs.items():
             records[keys.job(job_id)] = encode(job)

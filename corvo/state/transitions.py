@@ -125,6 +125,15 @@ def renew(tables: Tables, job: Job, lease_expires_at: int) -> None:
     tables.touch(job)
 
 
+def postpone(tables: Tables, job: Job, due_at: int) -> None:
+    """A scheduled or retrying job stays in its state and falls due at another time."""
+    assert job.state in _DUE_INDEX, job.state
+    _unfile_due(tables, job)
+    job.due_at = due_at
+    _file_due(tables, job)
+    tables.touch(job)
+
+
 _DUE_INDEX = {State.SCHEDULED: keys.scheduled, State.RETRYING: keys.retrying}
 
 

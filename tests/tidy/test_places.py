@@ -1,4 +1,4 @@
-"""Things that have one place: a job's state, the bytes of keys, SQL."""
+"""Things that have one place: a job's state and where it is filed, cascades, the bytes of keys, SQL."""
 
 import ast
 import re
@@ -10,9 +10,12 @@ from tests.tidy.house import Module, Rule, caught, docstrings, dotted, modules, 
 
 STATE_WRITER = "corvo/state/transitions.py"
 KEY_WRITER = "corvo/state/keys.py"
+CASCADE_RUNNERS = ("corvo/engine.py", "corvo/rules/cascades.py")
 SQL_FOLDERS = ("gateway/readdb/", "gateway/mirror/", "gateway/search/")
 
 _KEY_BYTES = re.compile(rb"(?:[a-z]{1,2}\||\0[a-z]{2,})")
+# Keys and orders in which a job is filed by its state.
+_FILING = re.compile(r"\bkeys\.(?:scheduled|retrying|pending|active)$|tables\.(?:due|leases|pending)\.(?:add|remove)$")
 _SQL = re.compile(
     r"\b(?:SELECT\s.+\sFROM\s|INSERT\s+(?:OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s"
     r"|(?:CREATE|DROP|ALTER)\s+(?:UNIQUE\s+|VIRTUAL\s+)?(?:TABLE|INDEX|VIEW|TRIGGER)\s|PRAGMA\s+\w)",
@@ -20,7 +23,7 @@ _SQL = re.compile(
 )
 
 
-def only_the_door_gives_a_job_its_state(module: Module) -> Iterator[str]:
+def only_transitions_give_a_job_its_state(module: Module) -> Iterator[str]:
     if module.path == STATE_WRITER:
         return
     remedy = "only corvo/state/transitions.py moves a job: call change(tables, job, verb)"
@@ -48,6 +51,33 @@ def _is_job(module: Module, owner: ast.AST) -> bool:
     return "job" in name.lower() or (module.is_core and name != "self")
 
 
+def only_transitions_file_a_job(module: Module) -> Iterator[str]:
+    if module.path in (STATE_WRITER, KEY_WRITER):
+        return
+    for node in walk(module):
+        if isinstance(node, ast.Call) and _FILING.search(dotted(node.func)):
+            yield (
+                f"{module.at(node)} files a job with {dotted(node.func)}:"
+                " only corvo/state/transitions.py does (change, reindex, unindex, renew, postpone)"
+            )
+
+
+def only_the_engine_runs_operations_and_cascades(module: Module) -> Iterator[str]:
+    if module.path in CASCADE_RUNNERS:
+        return
+    for node in walk(module):
+        if not isinstance(node, ast.Call):
+            continue
+        called = dotted(node.func).split(".")[-1]
+        takes_tables = any(dotted(arg).split(".")[-1] == "tables" for arg in node.args)
+        is_method = isinstance(node.func, ast.Attribute)
+        if called == "run_cascades" or (called in ("apply", "run", "steps") and takes_tables and is_method):
+            yield (
+                f"{module.at(node)} calls {called}: only corvo/engine.py does, so that no cascade is forgotten;"
+                " make the operation Compound and yield the step"
+            )
+
+
 def only_keys_knows_the_bytes_of_keys(module: Module) -> Iterator[str]:
     if module.path == KEY_WRITER:
         return
@@ -68,13 +98,20 @@ def sql_lives_beside_the_read_database(module: Module) -> Iterator[str]:
 
 
 BREACHES = [
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "job.state = 2"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "found.state = State.DEAD"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "a, job.state = 1, 2"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "job.state: int = 2"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "msgspec.structs.replace(job, state=2)"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "setattr(job, 'state', 2)"),
-    (only_the_door_gives_a_job_its_state, "shards/replica.py", "self.job.state = 2"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "job.state = 2"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "found.state = State.DEAD"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "a, job.state = 1, 2"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "job.state: int = 2"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "msgspec.structs.replace(job, state=2)"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "setattr(job, 'state', 2)"),
+    (only_transitions_give_a_job_its_state, "shards/replica.py", "self.job.state = 2"),
+    (only_transitions_file_a_job, "corvo/rules/errands/watch.py", "tables.put(keys.scheduled(a, 1, b), None)"),
+    (only_transitions_file_a_job, "corvo/rules/errands/watch.py", "self.tables.due.add(1, job.id)"),
+    (only_transitions_file_a_job, "corvo/ops/jobs/ack.py", "tables.leases.remove(job.id)"),
+    (only_the_engine_runs_operations_and_cascades, "corvo/ops/upkeep/ring.py", "run_cascades(tables)"),
+    (only_the_engine_runs_operations_and_cascades, "corvo/ops/upkeep/deliver.py", "decode(raw).run(tables)"),
+    (only_the_engine_runs_operations_and_cascades, "corvo/ops/bulk/act_on_jobs.py", "Hold(1, a).apply(tables)"),
+    (only_the_engine_runs_operations_and_cascades, "shards/replica.py", "operation.apply(self.tables)"),
     (only_keys_knows_the_bytes_of_keys, "shards/feed.py", 'scan(b"j|", b"j}")'),
     (only_keys_knows_the_bytes_of_keys, "shards/feed.py", 'key = b"qa|%b" % name'),
     (only_keys_knows_the_bytes_of_keys, "shards/feed.py", 'get(b"\\0applied")'),
@@ -84,9 +121,13 @@ BREACHES = [
     (sql_lives_beside_the_read_database, "corvo/model/job.py", 'x = """\\nCREATE TABLE jobs (id)"""'),
 ]
 ALLOWED = [
-    (only_the_door_gives_a_job_its_state, STATE_WRITER, "job.state = goal"),
-    (only_the_door_gives_a_job_its_state, "shards/raft/core.py", "self.state = FOLLOWER"),
-    (only_the_door_gives_a_job_its_state, "corvo/ops/jobs/ack.py", "if job.state == 2: pass"),
+    (only_transitions_give_a_job_its_state, STATE_WRITER, "job.state = goal"),
+    (only_transitions_give_a_job_its_state, "shards/raft/core.py", "self.state = FOLLOWER"),
+    (only_transitions_give_a_job_its_state, "corvo/ops/jobs/ack.py", "if job.state == 2: pass"),
+    (only_transitions_file_a_job, STATE_WRITER, "tables.due.add(job.due_at, job.id)"),
+    (only_transitions_file_a_job, "corvo/queries/queue.py", "tables.due.over(1, 2)\nkeys.scheduled_prefix(a)"),
+    (only_the_engine_runs_operations_and_cascades, "corvo/engine.py", "operation.apply(tables)"),
+    (only_the_engine_runs_operations_and_cascades, "corvo/ops/bulk/act_on_jobs.py", "yield Hold(1, a).apply"),
     (only_keys_knows_the_bytes_of_keys, KEY_WRITER, 'JOBS = b"j|"'),
     (only_keys_knows_the_bytes_of_keys, "shards/feed.py", 'x = b"\\0" + b"abc" + b"|"'),
     (sql_lives_beside_the_read_database, "gateway/mirror/rows.py", '"SELECT id FROM jobs"'),
@@ -116,3 +157,5 @@ def test_the_one_place_of_each_thing_exists_and_holds_it() -> None:
     texts = {module.path: module.text for module in modules()}
     assert "job.state = goal" in texts[STATE_WRITER]
     assert 'b"j|"' in texts[KEY_WRITER]
+    assert "run_cascades(tables)" in texts[CASCADE_RUNNERS[0]]
+    assert ".run(tables)" in texts[CASCADE_RUNNERS[1]]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.endpoint import Operation
+from corvo.endpoint import Compound, Operation, Steps
 from corvo.model.errors import Refusal, Refused
 from corvo.model.job import Count, Job, SpanMs
 from corvo.model.job_extras import bytes_of
@@ -27,13 +27,12 @@ from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
 from corvo.ops.jobs.retry import Retry
 from corvo.rules.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
-from corvo.rules.cascades import run_cascades
 from corvo.state.tables import Tables
 
 _NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; ask for the rest again", 1)
 
 
-class ActOnJobs(Operation, tag=28):
+class ActOnJobs(Compound, tag=28):
     bulk_id: str
     step: Count  # number of the slice
     order: Order
@@ -42,18 +41,18 @@ class ActOnJobs(Operation, tag=28):
 
     result: ClassVar[Any] = list[Refused | None]
 
-    def apply(self, tables: Tables) -> list[Refused | None]:
+    def steps(self, tables: Tables) -> Steps[list[Refused | None]]:
         memo = find_memo(tables, self.bulk_id)
         if memo is not None and memo.step > self.step:
             raise Refusal("LEASE_LOST", f"slice {self.step} of {self.bulk_id}: this shard is at slice {memo.step}")
         done = set(memo.done) if memo is not None and memo.step == self.step else set()
         before = len(done)
-        results = self._act(tables, done)
+        results = yield from self._act(tables, done)
         if len(done) > before:
             put_memo(tables, self.bulk_id, Memo(self.step, sorted(done), tables.now, self.kept_ms))
         return results
 
-    def _act(self, tables: Tables, done: set[str]) -> list[Refused | None]:
+    def _act(self, tables: Tables, done: set[str]) -> Steps[list[Refused | None]]:
         results: list[Refused | None] = []
         room = CLAIMED_BYTES_MAX  # every job is rewritten, or travels
         ask_id = ask_id_of(self.bulk_id)
@@ -68,11 +67,10 @@ class ActOnJobs(Operation, tag=28):
                 job = tables.require_job(job_id)
                 room -= len(job.payload) + bytes_of(job.extras)
                 _check(self.order, job)
-                single(self.order, ask_id, job_id).apply(tables)
+                yield single(self.order, ask_id, job_id).apply
             except Refusal as refusal:
                 results.append(refusal.to_refused())
                 continue
-            run_cascades(tables)
             done.add(job_id)
             results.append(None)
         return results

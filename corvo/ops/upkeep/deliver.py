@@ -9,26 +9,24 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from corvo.endpoint import Operation
+from corvo.endpoint import Compound, Steps
 from corvo.model.job import Count
 from corvo.model.limits import SHARDS_MAX
-from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.register import decode_errand
 from corvo.state.tables import Tables
 
 ShardNumber = Annotated[int, Meta(ge=0, lt=SHARDS_MAX)]
 
 
-class Deliver(Operation, tag=103):
+class Deliver(Compound, tag=103):
     source: ShardNumber
     first: Count  # number of the first errand
     errands: list[bytes]
 
     result: ClassVar[Any] = int
 
-    def apply(self, tables: Tables) -> int:
+    def steps(self, tables: Tables) -> Steps[int]:
         for number, raw in enumerate(self.errands, self.first):
             if tables.errands.receive(self.source, number):
-                decode_errand(raw).run(tables)
-                run_cascades(tables)
+                yield decode_errand(raw).run
         return tables.errands.received.get(self.source, 0)

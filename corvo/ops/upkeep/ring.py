@@ -5,17 +5,17 @@ every handler looks first whether there is still something to do.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
 
-from corvo.endpoint import Operation
+from corvo.endpoint import Compound, Steps
 from corvo.model.lifecycle import SETTLED, State
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
 from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.rules import bulk
 from corvo.rules.batches import BATCH_ALARM, forget
-from corvo.rules.cascades import run_cascades
 from corvo.rules.errands.watch import WATCHERS_ALARM, tell_the_rest
 from corvo.rules.expiry import GRACE_ALARM, end_grace, expire_unless_active
 from corvo.state import keys, locks
@@ -32,10 +32,10 @@ _decode_ids = msgspec.msgpack.Decoder(list[str]).decode
 Handler = Callable[[Tables, str, bytes], int]  # (tables, what follows the first character, value) → jobs looked at
 
 
-class Ring(Operation, tag=105):
+class Ring(Compound, tag=105):
     result: ClassVar[Any] = int
 
-    def apply(self, tables: Tables) -> int:
+    def steps(self, tables: Tables) -> Steps[int]:
         looked_at = 0
         while looked_at < UPKEEP_JOBS_PER_ENTRY:
             due = tables.alarms.over(tables.now, ALARMS_AT_ONCE)
@@ -44,11 +44,14 @@ class Ring(Operation, tag=105):
                     tables.alarms.put_off(due_at)
                     break
                 tables.alarms.remove(due_at, subject)
-                looked_at += HANDLERS[subject[0]](tables, subject[1:], value)
-                run_cascades(tables)
+                looked_at += yield partial(_handle, subject=subject, value=value)
             if len(due) < ALARMS_AT_ONCE:
                 break
         return looked_at
+
+
+def _handle(tables: Tables, subject: str, value: bytes) -> int:
+    return HANDLERS[subject[0]](tables, subject[1:], value)
 
 
 def _unlock(tables: Tables, subject: str, value: bytes) -> int:

@@ -17,7 +17,7 @@ from corvo.model.timestamps import LATEST_NS
 from corvo.rules.errands.errand import Errand
 from corvo.state import keys
 from corvo.state.tables import Tables
-from corvo.state.transitions import OUTCOME_OF, change
+from corvo.state.transitions import OUTCOME_OF, change, postpone
 
 WATCHERS_ALARM = "d"  # followed by a job that has ended; the value is its outcome
 
@@ -105,11 +105,7 @@ def _let_run(tables: Tables, job: Job, not_before: int) -> None:
         change(tables, job, Verb.PROMOTE)
         job.due_at = 0
         return
-    tables.put(keys.scheduled(job.queue, job.due_at, job.id), None)
-    tables.due.remove(job.due_at, job.id)
-    job.due_at = not_before
-    tables.put(keys.scheduled(job.queue, job.due_at, job.id), b"")
-    tables.due.add(job.due_at, job.id)
+    postpone(tables, job, not_before)
 
 
 def _lose(tables: Tables, job: Job, extras: JobExtras, ended: Ended) -> None:

@@ -10,7 +10,7 @@ from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, Sta
 from corvo.model.limits import RETENTION_MS_DEFAULT
 from corvo.state import keys
 from corvo.state.locks import lock
-from corvo.state.transitions import EXPIRE_ALARM, change, insert, remove, renew, unindex
+from corvo.state.transitions import EXPIRE_ALARM, change, insert, postpone, remove, renew, unindex
 from tests.support.builders import MS, NOW, SECOND, a_job
 from tests.support.machine import Machine, index_keys_of, nothing_changes, told
 
@@ -110,9 +110,10 @@ def test_every_end_is_kept_for_a_while_and_noted_where_others_may_care(verb: Ver
         machine.tables.begin(2, 1, NOW)
 
         change(machine.tables, job, verb)
+        noted = [(ended.id, OUTCOME_NAMES[outcome]) for ended, outcome in machine.tables.ended]
+        machine.tables.ended.clear()
         machine.tables.seal()
 
-        noted = [(ended.id, OUTCOME_NAMES[outcome]) for ended, outcome in machine.tables.ended]
         assert noted == ([] if extras is None else [(job.id, STATE_NAMES[job.state])])
         assert told(machine.records()).purges == [(NOW + RETENTION_MS_DEFAULT * MS, job.id)]
 
@@ -149,6 +150,7 @@ def test_a_job_that_is_removed_leaves_nothing_but_its_event(state: State) -> Non
     before = machine.tables.event_log.last
 
     remove(machine.tables, job, b"{}")
+    assert machine.tables.ended.pop() == (job, Outcome.DELETED)
     machine.tables.seal()
 
     assert machine.tables.find_job(job.id) is None
@@ -159,7 +161,6 @@ def test_a_job_that_is_removed_leaves_nothing_but_its_event(state: State) -> Non
     assert [told.event for told in machine.tables.event_log.after(before)] == [
         Event(EventKind.DELETED, job.id, "mail", b"{}")
     ]
-    assert [outcome for _, outcome in machine.tables.ended] == [Outcome.DELETED]
     machine.check()
 
 
@@ -176,6 +177,28 @@ def test_a_job_that_may_expire_has_an_alarm_as_long_as_it_lives_here() -> None:
     machine.tables.seal()
 
     assert alarm not in machine.records()
+
+
+@pytest.mark.parametrize("state", [State.SCHEDULED, State.RETRYING])
+def test_a_postponed_job_is_filed_under_its_new_time_only(state: State) -> None:
+    machine, job = a_machine_with(state)
+    machine.tables.begin(2, 1, NOW)
+
+    postpone(machine.tables, job, NOW + 9 * SECOND)
+    machine.tables.seal()
+    machine.flush()
+
+    assert (machine.job(1).state, machine.job(1).due_at) == (state, NOW + 9 * SECOND)
+    assert machine.tables.due.over(NOW + 9 * SECOND - 1, 10) == []
+    machine.check()
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.SCHEDULED, State.RETRYING}))
+def test_only_a_job_with_a_due_time_is_postponed(state: State) -> None:
+    machine, job = a_machine_with(state)
+
+    with pytest.raises(AssertionError):
+        postpone(machine.tables, job, NOW + SECOND)
 
 
 @pytest.mark.parametrize("priority", Priority)
