@@ -25,6 +25,7 @@ from shards.storage.scrub import Scrub
 
 MESSAGES_PER_TURN = 256
 HIGH_WATER_MARK = 20_000
+WAKE_BYTES = 4_096  # read at once; a pipe that holds more is read again by the next poll
 HAND_OVER_S = 1.5  # how long an ending replica waits for another one to lead
 
 log = structlog.get_logger()
@@ -102,13 +103,20 @@ class Loop:
         # Rounded up: waking a millisecond late beats spinning through the last one.
         timeout_ms = -(-replica.sleep_ns() // 1_000_000)
         while replica.may_warm and timeout_ms:
-            if self._poller.poll(0):
+            if self._poll(0):
                 return
             replica.warm()
-        if self._poller.poll(min(timeout_ms, 1_000)) and self._peers is None:
+        if self._poll(min(timeout_ms, 1_000)) and self._peers is None:
             # On a busy machine, let whoever is about to send more do so: one turn and one sync for all of it. Not where
             # others count on hearing from us.
             os.sched_yield()
+
+    def _poll(self, timeout_ms: int) -> bool:
+        """Whether something arrived, or a signal did."""
+        ready = self._poller.poll(timeout_ms)
+        if (self._wake_reader, zmq.POLLIN) in ready:
+            os.read(self._wake_reader, WAKE_BYTES)  # else every later poll would return at once
+        return bool(ready)
 
     def _turn(self) -> None:
         self._take_turn()
@@ -139,7 +147,7 @@ class Loop:
             return
         while replica.raft.is_leader and time.monotonic() < deadline:
             self._turn()
-            self._poller.poll(5)
+            self._poll(5)
         self._turn()  # what waited here is told to ask again
 
     def _drain(self) -> list[tuple[bytes, list[Call]]]:

@@ -47,10 +47,12 @@ class Node:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.context: zmq.Context[Any] = zmq.Context()
 
-    def start(self, prepare: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, prepare: Callable[[], None] | None = None, program: tuple[str, ...] = ("-m", "shards")
+    ) -> subprocess.Popen[bytes]:
         output = (self.data_dir / f"output-{len(self.processes)}").open("wb")
         process = subprocess.Popen(
-            [sys.executable, "-m", "shards", "--run-dir", RUN, "--shard", "0"],
+            [sys.executable, *program, "--run-dir", RUN, "--shard", "0"],
             cwd=self.data_dir,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=output,
@@ -268,6 +270,20 @@ def test_an_idle_shard_takes_no_measurable_time_of_the_processor(node: Node) -> 
         process.wait(2)  # the window that is measured
 
     assert cpu_seconds(process) - before < 0.06, "3 % of a core"
+
+
+def test_a_shard_is_idle_again_after_a_signal_that_does_not_end_it(node: Node) -> None:
+    program = "import signal; signal.signal(signal.SIGUSR1, lambda *_: None); from shards.__main__ import main; main()"
+    process = node.start(program=("-c", program))
+    caller = node.caller()
+    caller.one(GetStatus())
+
+    process.send_signal(signal.SIGUSR1)
+    before = caller.one(GetStatus()).turns_total
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)  # the window that is measured
+
+    assert caller.one(GetStatus()).turns_total - before < 50, "the wake-up pipe is read: a busy loop takes thousands"
 
 
 def test_a_database_that_vanished_is_missed_and_not_made_anew(node: Node) -> None:
