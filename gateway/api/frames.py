@@ -1,22 +1,21 @@
-"""The frames of the stream: what a client may ask in one, how it becomes operations, what is answered.
+"""Frames of the stream: what a client may ask in one, how it becomes operations, what is answered.
 
 Pure. Enqueues, acks, fails and heartbeats of a frame are grouped by shard, one operation each, and applied before its
-fetch. An item that is refused is answered in its place; the others of the frame are not touched by it. New jobs that
-belong to a batch or wait for others are planned apart, as a request over HTTP would be.
+fetch. An item that is refused is answered in its place; the other items of the frame are served. New jobs that belong
+to a batch or depend on other jobs are planned separately, as a request over HTTP would be.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from corvo.endpoint import Answer, Body, Operation, Plan, PlanContext, gather, spread
+from corvo.endpoint import Answer, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal, Refused
 from corvo.model.job import QueueName, ShortText, WorkerId
 from corvo.model.limits import (
     FETCH_COUNT_MAX,
-    HEARTBEAT_JOBS_MAX,
-    JOBS_PER_REQUEST_MAX,
     LEASE_MS_DEFAULT,
     LEASE_MS_MAX,
     LEASE_MS_MIN,
@@ -24,18 +23,11 @@ from corvo.model.limits import (
     QUEUES_PER_FETCH_MAX,
 )
 from corvo.model.sharding import find_shard_of_job, shard_of_queue
-from corvo.ops.jobs.ack import Ack, AckBatchItem, AckOutcome, ack_item, ack_outcome
+from corvo.ops.jobs.ack import Ack, AckBatchItem, AckItem, AckOutcome, ack_item, ack_outcome
 from corvo.ops.jobs.enqueue import Enqueue, EnqueueBody, Enqueued, enqueued, new_job, plan_jobs
-from corvo.ops.jobs.fail import Fail, FailBatchItem, FailOutcome, fail_item, fail_outcome
+from corvo.ops.jobs.fail import Fail, FailBatchItem, FailItem, FailOutcome, fail_item, fail_outcome
 from corvo.ops.jobs.fetch import Fetch, FetchedJob, FetchOptions, weights_of
-from corvo.ops.jobs.heartbeat import (
-    Heartbeat,
-    HeartbeatJob,
-    HeartbeatStatus,
-    new_beat,
-    pulse_status,
-    unknown_pulse,
-)
+from corvo.ops.jobs.heartbeat import Beat, Heartbeat, HeartbeatJob, new_beat, pulse_status, unknown_pulse
 from corvo.ops.jobs.lease import stranger
 from corvo.rules.job_creation import NewJob
 
@@ -49,13 +41,15 @@ class FrameFetch(FetchOptions):
     lease_duration: Annotated[float, Meta(ge=LEASE_MS_MIN / 1000, le=LEASE_MS_MAX / 1000)] = LEASE_MS_DEFAULT / 1000
 
 
-class Frame(Body):
+class Frame(msgspec.Struct):
+    """A frame as it was read (`frame_input.py`). The refusal of an item that cannot be read stands in its place."""
+
     id: int | str
-    enqueue: Annotated[list[EnqueueBody], Meta(max_length=JOBS_PER_REQUEST_MAX)] | UnsetType = UNSET
-    ack: Annotated[list[AckBatchItem], Meta(max_length=FETCH_COUNT_MAX)] | UnsetType = UNSET
-    fail: Annotated[list[FailBatchItem], Meta(max_length=FETCH_COUNT_MAX)] | UnsetType = UNSET
-    heartbeat: Annotated[dict[str, HeartbeatJob], Meta(max_length=HEARTBEAT_JOBS_MAX)] | UnsetType = UNSET
-    fetch: FrameFetch | UnsetType = UNSET
+    enqueue: Sequence[EnqueueBody | Refusal] | UnsetType = UNSET
+    ack: Sequence[AckBatchItem | Refusal] | UnsetType = UNSET
+    fail: Sequence[FailBatchItem | Refusal] | UnsetType = UNSET
+    heartbeat: Mapping[str, HeartbeatJob | Refusal] | UnsetType = UNSET
+    fetch: FrameFetch | Refusal | UnsetType = UNSET
 
 
 class EnqueueOutcome(msgspec.Struct, omit_defaults=True):
@@ -68,19 +62,31 @@ class EnqueueOutcome(msgspec.Struct, omit_defaults=True):
     code: str | None = None
 
 
+class HeartbeatOutcome(msgspec.Struct, omit_defaults=True):
+    """`status`, or why the heartbeat was refused."""
+
+    status: str | None = None
+    error: str | None = None
+    code: str | None = None
+
+
 class FrameAnswer(msgspec.Struct):
-    """What the frame asked for is there, nothing else."""
+    """The results of what the frame asked for, nothing else. `code`, `error` and `retry_after_ms` belong to the fetch:
+    they stand where `jobs` would."""
 
     id: int | str
     enqueued: list[EnqueueOutcome] | UnsetType = UNSET
     acked: list[AckOutcome] | UnsetType = UNSET
     failed: list[FailOutcome] | UnsetType = UNSET
-    heartbeat: dict[str, HeartbeatStatus] | UnsetType = UNSET
+    heartbeat: dict[str, HeartbeatOutcome] | UnsetType = UNSET
     jobs: list[FetchedJob] | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+    retry_after_ms: int | UnsetType = UNSET
 
 
 class FrameRefused(msgspec.Struct, omit_defaults=True):
-    """A frame that was not served. `id` is null where it could not be read."""
+    """A frame of which nothing was done. `id` is null only where it cannot be read."""
 
     id: int | str | None
     code: str
@@ -94,119 +100,184 @@ class FramePlan:
     def __init__(self, context: PlanContext, frame: Frame) -> None:
         self._frame = frame
         self.calls: list[tuple[int, Operation]] = []
-        self.apart: list[Plan] = []  # for new jobs that take more than one question
-        self._apart: list[list[int]] = []  # the numbers of these jobs
-        self._enqueued: list[NewJob | Refusal] = []
+        self.separate: list[Plan] = []  # for new jobs that take more than one question
+        self._separate: list[list[int]] = []  # the numbers of these jobs
+        self._enqueues: list[NewJob | Refusal] = []
+        self._acks: list[AckItem | Refusal] = []
+        self._fails: list[FailItem | Refusal] = []
+        self._beats: list[Beat | Refusal] = []
         self._groups: list[dict[int, list[int]]] = []
+        self.fetch: Fetch | Refusal | None = None
         ask_id = context.mint.claim_id()
         count = context.shard_count
         if frame.enqueue is not UNSET:
-            self._enqueued = [_new_job(context, body, f"enqueue[{n}].") for n, body in enumerate(frame.enqueue)]
-            special = self._set_apart(context, frame.enqueue)
+            self._enqueues = [_new_job(context, body, n) for n, body in enumerate(frame.enqueue)]
+            separate = self._plan_separately(context, frame.enqueue)
             self._add(
-                self._enqueued,
-                lambda new: None if isinstance(new, Refusal) or new.id in special else shard_of_queue(new.queue, count),
-                lambda items: Enqueue(items),
+                self._enqueues,
+                lambda new: None if new.id in separate else shard_of_queue(new.queue, count),
+                Enqueue,
             )
         if frame.ack is not UNSET:
-            acks = [ack_item(ack.job_id, ack, f"ack[{n}].") for n, ack in enumerate(frame.ack)]
-            self._add(acks, lambda ack: find_shard_of_job(ack.job_id, count), lambda items: Ack(ask_id, items))
+            self._acks = [_ack_item(ack, n) for n, ack in enumerate(frame.ack)]
+            self._add(self._acks, lambda ack: find_shard_of_job(ack.job_id, count), lambda items: Ack(ask_id, items))
         if frame.fail is not UNSET:
-            fails = [fail_item(fail.job_id, fail) for fail in frame.fail]
-            self._add(fails, lambda fail: find_shard_of_job(fail.job_id, count), lambda items: Fail(ask_id, items))
+            self._fails = [_fail_item(fail, n) for n, fail in enumerate(frame.fail)]
+            self._add(
+                self._fails, lambda fail: find_shard_of_job(fail.job_id, count), lambda items: Fail(ask_id, items)
+            )
         if frame.heartbeat is not UNSET:
-            self._beats = [new_beat(job_id, job) for job_id, job in frame.heartbeat.items()]
-            self._add(self._beats, lambda beat: find_shard_of_job(beat.job_id, count), lambda items: Heartbeat(items))
+            self._beats = [_beat(job_id, job) for job_id, job in frame.heartbeat.items()]
+            self._add(self._beats, lambda beat: find_shard_of_job(beat.job_id, count), Heartbeat)
+        if frame.fetch is not UNSET:
+            self.fetch = _fetch(context, frame.fetch)
 
-    def _add(self, items: list[Any], shard_of: Any, operation: Any) -> None:
-        groups = spread(items, shard_of)
+    def _add(self, items: list[Any], shard_of: Callable[[Any], int | None], operation: Callable[[Any], Any]) -> None:
+        groups: dict[int, list[int]] = {}
+        for number, item in enumerate(items):
+            if type(item) is not Refusal:
+                shard = shard_of(item)
+                if shard is not None:
+                    groups.setdefault(shard, []).append(number)
         self._groups.append(groups)
         self.calls += [(shard, operation([items[n] for n in numbers])) for shard, numbers in groups.items()]
 
-    def _set_apart(self, context: PlanContext, bodies: list[EnqueueBody]) -> set[str]:
-        """Plan for jobs of a batch, a plan for each batch, and for jobs that wait for others, a plan for each job. The
-        ids of all of them."""
+    def _plan_separately(self, context: PlanContext, bodies: Sequence[EnqueueBody | Refusal]) -> set[str]:
+        """One plan for all jobs of a batch, one for each job that depends on others. The ids of all of them."""
         groups: dict[str | int, list[int]] = {}
         for number, body in enumerate(bodies):
-            if not body.is_plain and not isinstance(self._enqueued[number], Refusal):
+            if not isinstance(body, Refusal) and not body.is_plain and isinstance(self._enqueues[number], NewJob):
                 groups.setdefault(number if body.depends_on else body.batch_id or "", []).append(number)
         ids: set[str] = set()
-        for numbers in groups.values():
-            new = [one for number in numbers if isinstance(one := self._enqueued[number], NewJob)]
+        for group, numbers in groups.items():
+            new = [one for number in numbers if isinstance(one := self._enqueues[number], NewJob)]
             places = [f"enqueue[{number}]." for number in numbers]
+            first = bodies[numbers[0]]
+            assert isinstance(first, EnqueueBody), group
             try:
-                plan = plan_jobs(context, new, places, bodies[numbers[0]].batch_id, lambda made: Answer(200, made))
+                plan = plan_jobs(context, new, places, first.batch_id, lambda made: Answer(200, made))
             except Refusal as refusal:
                 for number in numbers:
-                    self._enqueued[number] = refusal
+                    self._enqueues[number] = refusal
                 continue
             ids.update(one.id for one in new)
-            self.apart.append(plan)
-            self._apart.append(numbers)
+            self.separate.append(plan)
+            self._separate.append(numbers)
         return ids
 
-    def fetch(self, context: PlanContext) -> Fetch | None:
-        asked = self._frame.fetch
-        if asked is UNSET:
-            return None
-        queues = list(dict.fromkeys(asked.queues))
-        return Fetch(
-            queues=queues,
-            worker_id=asked.worker_id,
-            hostname=asked.hostname,
-            claim_id=context.mint.claim_id(),
-            count=asked.count,
-            lease_ms=round(asked.lease_duration * 1000),
-            wait_ms=min(asked.wait_ms, POLL_MS_MAX),
-            weights=weights_of(asked, queues),
-            is_two_phase=asked.two_phase,
-            pool_size=asked.pool_size,
-            version=asked.version,
-        )
-
-    def conclude(self, results: list[Any], apart: list[Any], jobs: list[FetchedJob] | None) -> FrameAnswer:
-        """`results` are those of `calls`, `apart` the answers to the plans; a refusal stands where there is none."""
+    def conclude(self, results: list[Any], separate: list[Any], jobs: list[FetchedJob] | Refusal | None) -> FrameAnswer:
+        """`results` are those of `calls`, `separate` the answers to the plans; a refusal stands where there is none."""
         frame = self._frame
         answer = FrameAnswer(frame.id)
         rest = iter(results)
         groups = iter(self._groups)
         if frame.enqueue is not UNSET:
-            outcomes = self._gathered(next(groups), rest, self._enqueued)
-            for numbers, answer_apart in zip(self._apart, apart, strict=True):
+            outcomes = _gathered(self._enqueues, next(groups), rest, lambda new: None)
+            for numbers, of_plan in zip(self._separate, separate, strict=True):
                 for place, number in enumerate(numbers):
-                    outcomes[number] = _of_one(answer_apart, place)
+                    outcomes[number] = _of_one(of_plan, place)
             answer.enqueued = [
-                _enqueue_outcome(new, outcome) for new, outcome in zip(self._enqueued, outcomes, strict=True)
+                _enqueue_outcome(new, outcome) for new, outcome in zip(self._enqueues, outcomes, strict=True)
             ]
         if frame.ack is not UNSET:
-            strangers = [stranger(ack.job_id) for ack in frame.ack]
-            answer.acked = [ack_outcome(_refused(one)) for one in self._gathered(next(groups), rest, strangers)]
+            outcomes = _gathered(self._acks, next(groups), rest, lambda ack: stranger(ack.job_id))
+            answer.acked = [ack_outcome(_refused(one)) for one in outcomes]
         if frame.fail is not UNSET:
-            strangers = [stranger(fail.job_id) for fail in frame.fail]
-            answer.failed = [fail_outcome(_refused(one)) for one in self._gathered(next(groups), rest, strangers)]
+            outcomes = _gathered(self._fails, next(groups), rest, lambda fail: stranger(fail.job_id))
+            answer.failed = [fail_outcome(_refused(one)) for one in outcomes]
         if frame.heartbeat is not UNSET:
-            pulses = self._gathered(next(groups), rest, [unknown_pulse(beat) for beat in self._beats])
+            outcomes = _gathered(self._beats, next(groups), rest, unknown_pulse)
             answer.heartbeat = {
-                beat.job_id: pulse_status(_refused(pulse)) for beat, pulse in zip(self._beats, pulses, strict=True)
+                job_id: _heartbeat_outcome(beat, outcome)
+                for job_id, beat, outcome in zip(frame.heartbeat, self._beats, outcomes, strict=True)
             }
-        if jobs is not None:
+        if isinstance(jobs, Refusal):
+            answer.code, answer.error = jobs.code, jobs.message
+            if jobs.retry_after_ms:
+                answer.retry_after_ms = jobs.retry_after_ms
+        elif jobs is not None:
             answer.jobs = jobs
         return answer
 
-    @staticmethod
-    def _gathered(groups: dict[int, list[int]], rest: Any, unasked: list[Any]) -> list[Any]:
-        parts = []
-        for numbers in groups.values():
-            part = next(rest)
-            parts.append([part] * len(numbers) if isinstance(part, Refusal) else part)
-        return gather(unasked, groups, parts)
+
+def _gathered(
+    items: list[Any], groups: dict[int, list[int]], rest: Iterator[Any], unasked: Callable[[Any], Any]
+) -> list[Any]:
+    """Outcomes in the order of the items: of a shard, the item's own refusal, or what `unasked` says of an item that
+    belongs to no shard."""
+    outcomes = list(items)
+    left = len(items)
+    for numbers in groups.values():
+        part = next(rest)
+        results = [part] * len(numbers) if isinstance(part, Refusal) else part
+        for number, result in zip(numbers, results, strict=True):
+            outcomes[number] = result
+        left -= len(numbers)
+    if left:
+        asked = {number for numbers in groups.values() for number in numbers}
+        for number, item in enumerate(items):
+            if number not in asked and not isinstance(item, Refusal):
+                outcomes[number] = unasked(item)
+    return outcomes
 
 
-def _new_job(context: PlanContext, body: EnqueueBody, at: str) -> NewJob | Refusal:
+def _new_job(context: PlanContext, body: EnqueueBody | Refusal, number: int) -> NewJob | Refusal:
+    if isinstance(body, Refusal):
+        return body
     try:
-        return new_job(context, body, shard_of_queue(body.queue, context.shard_count), at)
+        return new_job(context, body, shard_of_queue(body.queue, context.shard_count), f"enqueue[{number}].")
     except Refusal as refusal:
         return refusal
+
+
+def _ack_item(ack: AckBatchItem | Refusal, number: int) -> AckItem | Refusal:
+    if isinstance(ack, Refusal):
+        return ack
+    try:
+        return ack_item(ack.job_id, ack, f"ack[{number}].")
+    except Refusal as refusal:
+        return refusal
+
+
+def _fail_item(fail: FailBatchItem | Refusal, number: int) -> FailItem | Refusal:
+    if isinstance(fail, Refusal):
+        return fail
+    try:
+        return fail_item(fail.job_id, fail, f"fail[{number}].")
+    except Refusal as refusal:
+        return refusal
+
+
+def _beat(job_id: str, job: HeartbeatJob | Refusal) -> Beat | Refusal:
+    if isinstance(job, Refusal):
+        return job
+    try:
+        return new_beat(job_id, job, "heartbeat")
+    except Refusal as refusal:
+        return refusal
+
+
+def _fetch(context: PlanContext, asked: FrameFetch | Refusal) -> Fetch | Refusal:
+    if isinstance(asked, Refusal):
+        return asked
+    queues = list(dict.fromkeys(asked.queues))
+    try:
+        weights = weights_of(asked, queues)
+    except Refusal as refusal:
+        return Refusal(refusal.code, f"fetch.{refusal.message}", f"fetch.{refusal.field}")
+    return Fetch(
+        queues=queues,
+        worker_id=asked.worker_id,
+        hostname=asked.hostname,
+        claim_id=context.mint.claim_id(),
+        count=asked.count,
+        lease_ms=round(asked.lease_duration * 1000),
+        wait_ms=min(asked.wait_ms, POLL_MS_MAX),
+        weights=weights,
+        is_two_phase=asked.two_phase,
+        pool_size=asked.pool_size,
+        version=asked.version,
+    )
 
 
 def _enqueue_outcome(new: NewJob | Refusal, outcome: Any) -> EnqueueOutcome:
@@ -215,6 +286,12 @@ def _enqueue_outcome(new: NewJob | Refusal, outcome: Any) -> EnqueueOutcome:
     assert isinstance(new, NewJob)
     made = outcome if isinstance(outcome, Enqueued) else enqueued(new, outcome)
     return EnqueueOutcome(made.job_id, made.status, made.unique_existing)
+
+
+def _heartbeat_outcome(beat: Beat | Refusal, outcome: Any) -> HeartbeatOutcome:
+    if isinstance(beat, Refusal):
+        return HeartbeatOutcome(error=beat.message, code=beat.code)
+    return HeartbeatOutcome(pulse_status(_refused(outcome)).status)
 
 
 def _of_one(outcome: Any, place: int) -> Enqueued | Refusal:

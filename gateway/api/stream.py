@@ -6,23 +6,20 @@ not read), the size of a frame (the server closes with 1009), and the deadlines 
 """
 
 import asyncio
-import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import structlog
 
-from corvo.endpoint import PlanContext
+from corvo.endpoint import Operation, PlanContext
 from corvo.model.errors import Refusal
-from corvo.model.json_input import decode_body
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.jobs.fetch import Fetch, fetched_job
+from corvo.ops.jobs.fetch import Claimed, Fetch, fetched_job
 from gateway.api.fetch import Fetcher
+from gateway.api.frame_input import CODECS, Codec, read_frame
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http.messages import FRAME_LANE, Receive, Scope, Send, to_json
 from gateway.http.websocket import FrameLane
-from gateway.shards.client import Shards
+from gateway.shards.client import Pending, Shards
 from gateway.shards.moved_jobs import settle
 from gateway.shards.plan_executor import carry_out
 
@@ -36,31 +33,6 @@ OVERLOAD_MS = 25  # per hundred frames under way: about what they take
 DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; what is under way is still answered")
 
 log = structlog.get_logger()
-
-
-class Codec(NamedTuple):
-    """How a subprotocol writes frames."""
-
-    to_json: Callable[[bytes], bytes]
-    from_json: Callable[[bytes], bytes]
-
-
-def _msgpack_to_json(raw: bytes) -> bytes:
-    """By way of JSON, because that is what a payload is stored as: what JSON cannot say is refused, not bent."""
-    try:
-        return json.dumps(msgspec.msgpack.decode(raw), allow_nan=False, separators=(",", ":")).encode()
-    except (ValueError, TypeError, RecursionError) as error:
-        raise Refusal("PARSE_ERROR", f"the frame is not MessagePack that JSON could say: {error}") from None
-
-
-def _json_to_msgpack(raw: bytes) -> bytes:
-    return msgspec.msgpack.encode(msgspec.json.decode(raw))
-
-
-CODECS = {
-    "corvo.json.v1": Codec(lambda raw: raw, lambda raw: raw),
-    "corvo.msgpack.v1": Codec(_msgpack_to_json, _json_to_msgpack),
-}
 
 
 class Streams:
@@ -117,7 +89,6 @@ class Stream:
             lane.open(self._take, self._rest)
         self._running: set[asyncio.Task[None]] = set()
         self._gone = asyncio.Event()
-        self._decoder = msgspec.json.Decoder(Frame)
 
     async def run(self) -> None:
         try:
@@ -147,10 +118,9 @@ class Stream:
         await self._send({"type": "websocket.close", "code": 1001, "reason": "the server is stopping"})
 
     def _take(self, raw: bytes) -> None:
-        try:
-            frame = decode_body(self._decoder, self._codec.to_json(raw))
-        except Refusal as refusal:
-            self._start(self._answer(FrameRefused(None, refusal.code, refusal.message)))
+        frame = read_frame(self._codec, raw)
+        if isinstance(frame, FrameRefused):
+            self._start(self._answer(frame))
             return
         streams = self._streams
         if len(self._running) >= FRAMES_PER_STREAM or streams.frames >= FRAMES_MAX:
@@ -189,37 +159,47 @@ class Stream:
     async def _ask(self, frame: Frame) -> FrameAnswer:
         streams = self._streams
         plan = FramePlan(streams.context, frame)
-        fetch = plan.fetch(streams.context)
-        futures = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
-        if not plan.apart:
-            return await self._gather(plan, fetch, futures, None)
-        apart = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.apart), return_exceptions=True)
+        futures = [_ask_or_refusal(streams.shards, shard, operation) for shard, operation in plan.calls]
+        if not plan.separate:
+            return await self._gather(plan, futures, None)
+        separate = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.separate), return_exceptions=True)
         try:
-            return await self._gather(plan, fetch, futures, apart)
+            return await self._gather(plan, futures, separate)
         finally:
-            apart.cancel()  # the client may have gone while we waited for something else
+            separate.cancel()  # the client may have gone while we waited for something else
 
     async def _gather(
         self,
         plan: FramePlan,
-        fetch: Fetch | None,
-        futures: "list[asyncio.Future[Any]]",
-        apart: "asyncio.Future[list[Any]] | None",
+        futures: "list[asyncio.Future[Any] | Refusal]",
+        separate: "asyncio.Future[list[Any]] | None",
     ) -> FrameAnswer:
         streams = self._streams
-        begun = None
+        fetch = plan.fetch
+        begun: tuple[int, Pending] | Refusal | None = None
         # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
-        if fetch is not None and apart is None and _is_near(plan, fetch, len(streams.shards)):
-            begun = streams.fetching.begin(fetch)
+        if isinstance(fetch, Fetch) and separate is None and _is_near(plan, fetch, len(streams.shards)):
+            try:
+                begun = streams.fetching.begin(fetch)
+            except Refusal as refusal:
+                begun = refusal
         results = await settle(streams.shards, plan.calls, await _outcomes(futures))
-        results_apart = [] if apart is None else await apart
-        if fetch is None:
-            return plan.conclude(results, results_apart, None)
+        results_separate = [] if separate is None else await separate
+        if not isinstance(fetch, Fetch):
+            return plan.conclude(results, results_separate, fetch)
+        try:
+            claimed = await self._claim(fetch, begun)
+        except Refusal as refusal:
+            return plan.conclude(results, results_separate, refusal)
+        return plan.conclude(results, results_separate, [fetched_job(job) for job in claimed])
+
+    async def _claim(self, fetch: Fetch, begun: tuple[int, Pending] | Refusal | None) -> list[Claimed]:
+        fetching = self._streams.fetching
+        if isinstance(begun, Refusal):
+            raise begun
         if begun is not None:
-            claimed = await streams.fetching.finish(*begun, self._hung_up)
-        else:
-            claimed = await streams.fetching.fetch(fetch, self._hung_up)
-        return plan.conclude(results, results_apart, [fetched_job(job) for job in claimed])
+            return await fetching.finish(*begun, self._hung_up)
+        return await fetching.fetch(fetch, self._hung_up)
 
     async def _hung_up(self) -> None:
         await self._gone.wait()
@@ -238,12 +218,20 @@ def _is_near(plan: FramePlan, fetch: Fetch, shard_count: int) -> bool:
     return all(shard in places for shard, _ in plan.calls)
 
 
-async def _outcomes(futures: "list[asyncio.Future[Any]]") -> list[Any]:
+def _ask_or_refusal(shards: Shards, shard: int, operation: Operation) -> "asyncio.Future[Any] | Refusal":
+    """A shard that is full must not cost the items of the others."""
+    try:
+        return shards.ask(shard, operation)
+    except Refusal as refusal:
+        return refusal
+
+
+async def _outcomes(futures: "list[asyncio.Future[Any] | Refusal]") -> list[Any]:
     """Results, with a refusal in place of a shard's. Anything else is a fault of ours and goes up."""
     outcomes = []
     for future in futures:
         try:
-            outcomes.append(await future)
+            outcomes.append(future if isinstance(future, Refusal) else await future)
         except Refusal as refusal:
             outcomes.append(refusal)
     return outcomes

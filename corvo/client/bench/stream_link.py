@@ -113,10 +113,12 @@ class StreamLink:
 
 
 def _outcome(reply: _Reply) -> BenchOutcome:
-    if reply.code:
-        return BenchOutcome(refusals=[reply.code], retry_after_s=reply.retry_after_ms / 1000)
+    """A code beside results is that of the fetch; without results it is that of the frame."""
     refusals = [item.code for item in (*reply.enqueued, *reply.acked) if item.code]
+    if reply.code:
+        refusals.append(reply.code)
     if not refusals:
         return BenchOutcome(len(reply.enqueued), len(reply.acked), reply.jobs)
     enqueued = sum(not item.code for item in reply.enqueued)
-    return BenchOutcome(enqueued, sum(not item.code for item in reply.acked), reply.jobs, refusals)
+    acked = sum(not item.code for item in reply.acked)
+    return BenchOutcome(enqueued, acked, reply.jobs, refusals, reply.retry_after_ms / 1000)

@@ -110,12 +110,12 @@ def pulse_status(pulse: Pulse | Refused) -> HeartbeatStatus:
     return HeartbeatStatus("unknown" if isinstance(pulse, Refused) else Pulse(pulse).name.lower())
 
 
-def new_beat(job_id: str, body: HeartbeatJob) -> Beat:
+def new_beat(job_id: str, body: HeartbeatJob, at: str = "jobs") -> Beat:
     return Beat(
         job_id,
         body.lease_token or 0,
-        object_document(body.progress, f"jobs.{job_id}.progress"),
-        object_document(body.checkpoint, f"jobs.{job_id}.checkpoint"),
+        object_document(body.progress, f"{at}.{job_id}.progress"),
+        object_document(body.checkpoint, f"{at}.{job_id}.checkpoint"),
     )
 
 

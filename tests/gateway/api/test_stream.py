@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from corvo.model.errors import Refusal
+from corvo.model.limits import SMALL_JSON_BYTES_MAX
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.jobs.enqueue import Enqueue
@@ -22,10 +23,15 @@ from tests.support.builders import job_id
 NEAR, FAR = "mail", next(f"far.{n}" for n in range(99) if shard_of_queue(f"far.{n}", 4) != shard_of_queue("mail", 4))
 
 
+MSGPACK = "corvo.msgpack.v1"
+
+
 class Talk:
     """A client's end of a stream."""
 
-    def __init__(self, *subprotocols: str) -> None:
+    def __init__(self, *subprotocols: str, is_text: bool = False) -> None:
+        self._is_text = is_text
+        self._format = msgspec.msgpack if MSGPACK in subprotocols else msgspec.json
         self.shards = FakeShards()
         self.draining = Draining()
         self.app = a_gateway(self.shards, self.draining, Metrics())
@@ -48,13 +54,14 @@ class Talk:
             await self._task
 
     async def send(self, frame: Any) -> None:
-        raw = frame if isinstance(frame, bytes) else msgspec.json.encode(frame)
-        await self._to_server.put({"type": "websocket.receive", "bytes": raw})
+        raw = frame if isinstance(frame, bytes) else self._format.encode(frame)
+        content = {"text": raw.decode()} if self._is_text else {"bytes": raw}
+        await self._to_server.put({"type": "websocket.receive", **content})
 
     async def answer(self) -> Any:
         message = await self._next()
         assert message["type"] == "websocket.send", message
-        return msgspec.json.decode(message["bytes"])
+        return self._format.decode(message["bytes"])
 
     async def ask(self, frame: Any) -> Any:
         await self.send(frame)
@@ -67,12 +74,18 @@ class Talk:
     next_message = _next
 
 
-def talking(test: Callable[[Talk], Awaitable[None]], *subprotocols: str) -> None:
+def talking(test: Callable[[Talk], Awaitable[None]], *subprotocols: str, is_text: bool = False) -> None:
     async def run() -> None:
-        async with Talk(*subprotocols) as talk:
+        async with Talk(*subprotocols, is_text=is_text) as talk:
             await test(talk)
 
     asyncio.run(run())
+
+
+def talking_in_every_format(test: Callable[[Talk], Awaitable[None]]) -> None:
+    for is_text in (True, False):
+        talking(test, is_text=is_text)
+    talking(test, MSGPACK)
 
 
 def test_a_whole_life_in_two_frames() -> None:
@@ -173,19 +186,153 @@ def test_a_fetch_that_waits_is_passed_by_other_frames_and_answered_when_its_job_
         (b"", "PARSE_ERROR"),
         (b"[]", "VALIDATION_ERROR"),
         (b"{}", "VALIDATION_ERROR"),
-        (b'{"id": 1, "shout": 2}', "VALIDATION_ERROR"),
-        (b'{"id": 1, "enqueue": [{"queue": "../x"}]}', "VALIDATION_ERROR"),
-        (b'{"id": 1, "fetch": {"queues": [], "worker_id": "w"}}', "VALIDATION_ERROR"),
+        (b'{"id": null}', "VALIDATION_ERROR"),
+        (b'{"id": [1], "ack": []}', "VALIDATION_ERROR"),
         (b'{"id": 1, "enqueue": ' + b"[" * 5_000, "PARSE_ERROR"),
+        (b'{"id": 1, "enqueue": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", "PARSE_ERROR"),
+        (b'{"id": 1, "enqueue": [{"queue": "a"}}', "PARSE_ERROR"),
         (b"\xff", "PARSE_ERROR"),
     ],
 )
-def test_a_frame_that_cannot_be_read_is_answered_and_the_stream_goes_on(raw: bytes, code: str) -> None:
+def test_a_frame_whose_id_cannot_be_read_is_answered_and_the_stream_goes_on(raw: bytes, code: str) -> None:
     async def test(talk: Talk) -> None:
         answer = await talk.ask(raw)
         assert (answer["id"], answer["code"]) == (None, code)
         assert talk.shards.asked == []
         assert (await talk.ask({"id": 2}))["id"] == 2
+
+    talking(test)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"shout": 2}, "shout"),
+        ({"enqueue": 5}, "enqueue"),
+        ({"ack": {"job_id": "x"}}, "ack"),
+        ({"fail": "no"}, "fail"),
+        ({"heartbeat": []}, "heartbeat"),
+        ({"ack": [{"job_id": job_id(1)}] * 513}, "ack"),
+    ],
+)
+def test_a_frame_of_the_wrong_shape_is_refused_whole_under_its_id(wrong: dict[str, Any], field: str) -> None:
+    async def test(talk: Talk) -> None:
+        answer = await talk.ask({"id": "seven", "enqueue": [{"queue": NEAR}], **wrong})
+        assert (answer["id"], answer["code"]) == ("seven", "VALIDATION_ERROR")
+        assert answer["error"].startswith(f"{field}: ")
+        assert talk.shards.asked == [], "a frame that is refused has done nothing"
+
+    talking_in_every_format(test)
+
+
+def test_a_bad_item_is_answered_in_its_place_and_the_others_are_served() -> None:
+    async def test(talk: Talk) -> None:
+        fetch = {"queues": [NEAR], "worker_id": "w", "count": 9}
+        claimed = (await talk.ask({"id": 1, "enqueue": [{"queue": NEAR}] * 4, "fetch": fetch}))["jobs"]
+        one, two, three, four = (job["job_id"] for job in claimed)
+
+        answer = await talk.ask(
+            {
+                "id": 7,
+                "enqueue": [{"queue": "../x"}, {"queue": NEAR}, 5, {"queue": NEAR, "shout": 1}],
+                "ack": [{"job_id": one, "lease_token": "1"}, {"job_id": two, "lease_token": 1}, {}],
+                "fail": [{"job_id": one, "error": 5}, {"job_id": three}, {"job_id": four, "retry_after": "soon"}],
+                "heartbeat": {one: {"lease_token": 0}, two: 5, three: {"progress": 1}, four: {"lease_token": 1}},
+                "fetch": fetch,
+            }
+        )
+
+        assert answer["id"] == 7
+        assert [item.get("code") for item in answer["enqueued"]] == [
+            "VALIDATION_ERROR",
+            None,
+            "VALIDATION_ERROR",
+            "VALIDATION_ERROR",
+        ]
+        assert [item["error"].split(":")[0] for item in answer["enqueued"] if "error" in item] == [
+            "enqueue[0].queue",
+            "enqueue[2]",
+            "enqueue[3].shout",
+        ]
+        assert [item.get("status") or item["error"].split(":")[0] for item in answer["acked"]] == [
+            "ack[0].lease_token",
+            "ok",
+            "ack[2].job_id",
+        ]
+        assert [item.get("status") or item["error"].split(":")[0] for item in answer["failed"]] == [
+            "fail[0].error",
+            "retrying",
+            "fail[2].retry_after",
+        ]
+        assert {
+            name: item.get("status") or item["error"].split(":")[0] for name, item in answer["heartbeat"].items()
+        } == {
+            one: f"heartbeat.{one}.lease_token",
+            two: f"heartbeat.{two}",
+            three: f"heartbeat.{three}.progress",
+            four: "ok",
+        }
+        assert [job["job_id"] for job in answer["jobs"]] == [answer["enqueued"][1]["job_id"]]
+
+    talking_in_every_format(test)
+
+
+@pytest.mark.parametrize(
+    ("kind", "items", "told"),
+    [
+        ("ack", [{"job_id": job_id(9), "checkpoint": "x" * SMALL_JSON_BYTES_MAX}], "acked"),
+        ("fail", [{"job_id": job_id(9), "snooze": "later"}], "failed"),
+    ],
+)
+def test_what_only_planning_finds_wrong_is_the_items_too(kind: str, items: list[Any], told: str) -> None:
+    async def test(talk: Talk) -> None:
+        answer = await talk.ask({"id": 1, kind: items, "enqueue": [{"queue": NEAR}]})
+        assert "status" in answer["enqueued"][0]
+        assert answer[told][0]["error"].startswith(f"{kind}[0].")
+
+    talking_in_every_format(test)
+
+
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        {"queues": [], "worker_id": "w"},
+        {"queues": [NEAR], "worker_id": "w", "count": 0},
+        {"queues": [NEAR], "worker_id": "w", "weights": {NEAR: 3}},
+        5,
+    ],
+)
+def test_a_bad_fetch_costs_the_jobs_and_nothing_else(fetch: Any) -> None:
+    async def test(talk: Talk) -> None:
+        answer = await talk.ask({"id": 7, "enqueue": [{"queue": NEAR}], "fetch": fetch})
+
+        assert (answer["id"], answer["code"]) == (7, "VALIDATION_ERROR")
+        assert answer["error"].startswith("fetch")
+        assert answer["enqueued"][0]["status"] == "pending"
+        assert "jobs" not in answer
+
+    talking_in_every_format(test)
+
+
+def test_a_fetch_that_a_shard_refuses_leaves_the_other_results() -> None:
+    async def test(talk: Talk) -> None:
+        talk.shards.refusing[shard_of_queue(FAR, 4)] = Refusal("OVERLOADED", "full", retry_after_ms=20)
+        fetch = {"queues": [FAR], "worker_id": "w"}
+        answer = await talk.ask({"id": 7, "enqueue": [{"queue": NEAR}], "fetch": fetch})
+
+        assert answer["enqueued"][0]["status"] == "pending"
+        assert (answer["id"], answer["code"], answer["retry_after_ms"]) == (7, "OVERLOADED", 20)
+
+    talking_in_every_format(test)
+
+
+def test_a_payload_that_is_nested_too_deep_is_refused_alone() -> None:
+    async def test(talk: Talk) -> None:
+        deep = b"[" * 100 + b"]" * 100
+        raw = b'{"id": 1, "enqueue": [{"queue": "mail", "payload": %b}, {"queue": "mail"}]}' % deep
+        answer = await talk.ask(raw)
+
+        assert [one.get("code") for one in answer["enqueued"]] == ["PARSE_ERROR", None]
 
     talking(test)
 
@@ -266,15 +413,24 @@ def test_message_pack_is_spoken_when_it_is_asked_for() -> None:
         answer = msgspec.msgpack.decode((await talk.next_message())["bytes"])
 
         assert (answer["id"], answer["jobs"][0]["payload"]) == (1, {"n": 2**40})
-        for unsayable in (
-            b"\xc1",
-            msgspec.msgpack.encode({"id": 1, "enqueue": b"bytes"}),
-            msgspec.msgpack.encode(float("nan")),
-        ):
-            await talk.send(unsayable)
-            assert msgspec.msgpack.decode((await talk.next_message())["bytes"])["code"] == "PARSE_ERROR"
 
-    talking(test, "chat", "corvo.msgpack.v1")
+    talking(test, "chat", MSGPACK)
+
+
+def test_what_json_cannot_hold_is_refused_in_message_pack() -> None:
+    async def test(talk: Talk) -> None:
+        for raw in (b"\xc1", msgspec.msgpack.encode(float("nan")), b"\x81\xc4\x01x\x01"):
+            answer = await talk.ask(raw)
+            assert (answer["id"], answer["code"]) == (None, "PARSE_ERROR")
+
+        whole = await talk.ask({"id": 1, "enqueue": b"bytes"})
+        assert (whole["id"], whole["code"]) == (1, "VALIDATION_ERROR")
+
+        payloads = [1, b"bytes", float("nan"), {"deep": [float("inf")]}, 2]
+        answer = await talk.ask({"id": 2, "enqueue": [{"queue": NEAR, "payload": payload} for payload in payloads]})
+        assert [one.get("code") for one in answer["enqueued"]] == [None, *["PARSE_ERROR"] * 3, None]
+
+    talking(test, MSGPACK)
 
 
 def test_a_protocol_that_nobody_speaks_is_refused() -> None:
@@ -338,9 +494,9 @@ def test_a_fetch_in_a_frame_may_wish_for_what_any_fetch_may() -> None:
 
         talk.shards.asked.clear()
         refused = {"queues": [NEAR], "worker_id": "w", "weights": {NEAR: 3}}
-        answer = await talk.ask({"id": 3, "enqueue": [{"queue": NEAR}], "fetch": refused})
+        answer = await talk.ask({"id": 3, "fetch": refused})
         assert (answer["id"], answer["code"]) == (3, "VALIDATION_ERROR")
-        assert talk.shards.asked == [], "a frame that is refused has done nothing"
+        assert talk.shards.asked == []
 
     talking(test)
 
