@@ -1,8 +1,9 @@
 """Frames of the stream: what a client may ask in one, how it becomes operations, what is answered.
 
-Pure. Enqueues, acks, fails and heartbeats of a frame are grouped by shard, one operation each, and applied before its
-fetch. An item that is refused is answered in its place; the other items of the frame are served. New jobs that belong
-to a batch or depend on other jobs are planned separately, as a request over HTTP would be.
+Pure. Acks, fails, heartbeats and enqueues of a frame are grouped by shard, one operation each. A shard applies them in
+this order and before the frame's fetch: an enqueue finds the unique key that an ack freed, a fetch the slot. An item
+that is refused is answered in its place; the other items of the frame are served. New jobs that belong to a batch or
+depend on other jobs are planned separately, as a request over HTTP would be.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,14 +111,6 @@ class FramePlan:
         self.fetch: Fetch | Refusal | None = None
         ask_id = context.mint.claim_id()
         count = context.shard_count
-        if frame.enqueue is not UNSET:
-            self._enqueues = [_new_job(context, body, n) for n, body in enumerate(frame.enqueue)]
-            separate = self._plan_separately(context, frame.enqueue)
-            self._add(
-                self._enqueues,
-                lambda new: None if new.id in separate else shard_of_queue(new.queue, count),
-                Enqueue,
-            )
         if frame.ack is not UNSET:
             self._acks = [_ack_item(ack, n) for n, ack in enumerate(frame.ack)]
             self._add(self._acks, lambda ack: find_shard_of_job(ack.job_id, count), lambda items: Ack(ask_id, items))
@@ -129,6 +122,14 @@ class FramePlan:
         if frame.heartbeat is not UNSET:
             self._beats = [_beat(job_id, job) for job_id, job in frame.heartbeat.items()]
             self._add(self._beats, lambda beat: find_shard_of_job(beat.job_id, count), Heartbeat)
+        if frame.enqueue is not UNSET:
+            self._enqueues = [_new_job(context, body, n) for n, body in enumerate(frame.enqueue)]
+            separate = self._plan_separately(context, frame.enqueue)
+            self._add(
+                self._enqueues,
+                lambda new: None if new.id in separate else shard_of_queue(new.queue, count),
+                Enqueue,
+            )
         if frame.fetch is not UNSET:
             self.fetch = _fetch(context, frame.fetch)
 
@@ -171,14 +172,6 @@ class FramePlan:
         answer = FrameAnswer(frame.id)
         rest = iter(results)
         groups = iter(self._groups)
-        if frame.enqueue is not UNSET:
-            outcomes = _gathered(self._enqueues, next(groups), rest, lambda new: None)
-            for numbers, of_plan in zip(self._separate, separate, strict=True):
-                for place, number in enumerate(numbers):
-                    outcomes[number] = _of_one(of_plan, place)
-            answer.enqueued = [
-                _enqueue_outcome(new, outcome) for new, outcome in zip(self._enqueues, outcomes, strict=True)
-            ]
         if frame.ack is not UNSET:
             outcomes = _gathered(self._acks, next(groups), rest, lambda ack: stranger(ack.job_id))
             answer.acked = [ack_outcome(_refused(one)) for one in outcomes]
@@ -191,6 +184,14 @@ class FramePlan:
                 job_id: _heartbeat_outcome(beat, outcome)
                 for job_id, beat, outcome in zip(frame.heartbeat, self._beats, outcomes, strict=True)
             }
+        if frame.enqueue is not UNSET:
+            outcomes = _gathered(self._enqueues, next(groups), rest, lambda new: None)
+            for numbers, of_plan in zip(self._separate, separate, strict=True):
+                for place, number in enumerate(numbers):
+                    outcomes[number] = _of_one(of_plan, place)
+            answer.enqueued = [
+                _enqueue_outcome(new, outcome) for new, outcome in zip(self._enqueues, outcomes, strict=True)
+            ]
         if isinstance(jobs, Refusal):
             answer.code, answer.error = jobs.code, jobs.message
             if jobs.retry_after_ms:

@@ -179,6 +179,7 @@ class Stream:
         begun: tuple[int, Pending] | Refusal | None = None
         # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
         if isinstance(fetch, Fetch) and separate is None and _is_near(plan, fetch, len(streams.shards)):
+            fetch.is_after_operations = bool(plan.calls)
             try:
                 begun = streams.fetching.begin(fetch)
             except Refusal as refusal:

@@ -129,9 +129,13 @@ class Admission:
             self.wait_or_answer(waiting, fetch)
 
     def _may_claim(self, fetch: Fetch, queue: str) -> bool:
-        """Whether there is a job, or one is coming for which nobody stands in line already."""
-        if queue in self._coming and not (fetch.wait_ms and self.waiters.waits_for(queue)):
-            return self._gate(queue) > 0
+        """Whether there is a job, or may be one when the operations ahead are applied. A fetch that can wait leaves
+        such a job to those that wait for it already."""
+        if not (fetch.wait_ms and self.waiters.waits_for(queue)):
+            if fetch.is_after_operations:
+                return True  # they may free a slot or a dependency: only applying them tells
+            if queue in self._coming:
+                return self._gate(queue) > 0
         return self._tables.has_pending(queue)
 
     def _admit_await(self, waiting: PendingCall, ask: Await) -> None:

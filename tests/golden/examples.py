@@ -211,7 +211,7 @@ OPERATIONS: dict[str, Any] = {
             _WITH_EXTRAS,
         ]
     ),
-    "fetch": Fetch(["mail", "video"], "w1", "host", 2**62 + 1, 50, 30_000, 1_000, True, [3, 1], True, 8, "1.2.3"),
+    "fetch": Fetch(["mail", "video"], "w1", "host", 2**62 + 1, 50, 30_000, 1_000, True, [3, 1], True, 8, "1.2.3", True),
     "ack": Ack(2**62 + 2, [AckItem(ID), AckItem(ID_2, 4, b'{"r":1}', b'{"c":1}', True)]),
     "fail": Fail(2**62 + 3, [FailItem(ID), FailItem(ID_2, 4, "boom", "line 1", True, 500, 600)]),
     "heartbeat": Heartbeat([Beat(ID), Beat(ID_2, 4, b'{"p":1}', b'{"c":1}')]),

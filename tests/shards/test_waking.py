@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from corvo.endpoint import Operation
+from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.queues.delete_queue import DeleteQueue
@@ -16,7 +17,7 @@ from corvo.ops.queues.set_concurrency import SetConcurrency
 from corvo.ops.queues.set_throttle import SetThrottle
 from corvo.queries.job import Await
 from tests.shards.rig import WAITING, Rig
-from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, job_id
+from tests.support.builders import MS, SECOND, ack, cancel, enqueue, fail, fetch, heartbeat, job_id
 
 WAIT_MS = 600_000
 
@@ -124,6 +125,66 @@ def test_a_wider_limit_wakes_at_once(rig: Rig, before: Operation, after: Operati
     rig.turn()
     assert served(rig, key) is None
     rig.ask(after)
+
+    assert served(rig, key) == [job_id(2)]
+
+
+# A fetch behind operations of its own frame: they arrive in one message.
+
+
+@pytest.mark.parametrize("way", [ack(1), fail(1), cancel(1), Delete(job_id(1))])
+def test_a_fetch_sees_the_slot_that_its_own_frame_frees(rig: Rig, way: Operation) -> None:
+    rig.ask(SetConcurrency("mail", 1), enqueue(1, 2, 3))
+    rig.ask(fetch(claim=1))
+    _, claimed = rig.ask(way, fetch(claim=2, count=2, is_after_operations=True))
+
+    assert [claim.job_id for claim in claimed] == [job_id(2)]
+
+
+@pytest.mark.parametrize("first", [ack(1), heartbeat(1), enqueue(3)])
+def test_a_fetch_sees_the_throttle_at_the_time_of_its_own_frame(rig: Rig, first: Operation) -> None:
+    rig.ask(SetThrottle("mail", 1, 2_000), enqueue(1, 2))
+    rig.ask(fetch(claim=1))
+    rig.advance(2 * SECOND)
+    _, claimed = rig.ask(first, fetch(claim=2, is_after_operations=True))
+
+    assert [claim.job_id for claim in claimed] == [job_id(2)]
+
+
+def test_a_fetch_sees_the_job_whose_dependency_its_own_frame_ends(rig: Rig) -> None:
+    rig.ask(enqueue(1), enqueue(2, extras=JobExtras(waits_for=(job_id(1),))))
+    rig.ask(fetch(claim=1))
+    _, claimed = rig.ask(ack(1), fetch(claim=2, is_after_operations=True))
+
+    assert [claim.job_id for claim in claimed] == [job_id(2)]
+
+
+def test_a_fetch_sees_the_job_whose_unique_key_its_own_frame_frees(rig: Rig) -> None:
+    extras = JobExtras(unique_key="k")
+    rig.ask(enqueue(1, extras=extras))
+    rig.ask(fetch(claim=1))
+    _, _, claimed = rig.ask(ack(1), enqueue(2, extras=extras), fetch(claim=2, is_after_operations=True))
+
+    assert [claim.job_id for claim in claimed] == [job_id(2)]
+
+
+def test_a_fetch_that_can_wait_leaves_the_slot_to_those_who_wait_already(rig: Rig) -> None:
+    rig.ask(SetConcurrency("mail", 1), enqueue(1, 2, 3))
+    rig.ask(fetch(claim=1))
+    first = waiting(rig, 2)
+    _, claimed = rig.ask(ack(1), fetch(claim=3, wait_ms=WAIT_MS, is_after_operations=True))
+
+    assert claimed is WAITING
+    assert served(rig, first) == [job_id(2)]
+
+
+def test_a_fetch_that_finds_nothing_behind_its_own_operations_waits_as_any_other(rig: Rig) -> None:
+    rig.ask(enqueue(1))
+    rig.ask(fetch(claim=1))
+    _, claimed = rig.ask(ack(1), fetch(claim=2, wait_ms=WAIT_MS, is_after_operations=True))
+    key = rig.last_key
+    assert claimed is WAITING
+    rig.ask(enqueue(2))
 
     assert served(rig, key) == [job_id(2)]
 

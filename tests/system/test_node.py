@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -238,6 +239,44 @@ def _is_whole(node: Node) -> bool:
         return unlike_rows(node, settled(node)) == []
     except sqlite3.Error:
         return False
+
+
+def test_a_fetch_of_the_stream_sees_what_its_own_frame_freed(shared_node: Node) -> None:
+    """A slot, a unique key and a dependency: each is freed by the ack that stands in the frame of the fetch."""
+    node = shared_node
+    with connect(node.url.replace("http://", "ws://") + "/api/v1/stream", compression=None) as stream:
+
+        def ask(**frame: Any) -> Any:
+            stream.send(json.dumps({"id": 1, **frame}))
+            return json.loads(stream.recv(10.0))
+
+        def acks(jobs: Any) -> list[Any]:
+            return [{"job_id": job["job_id"], "lease_token": job["lease_token"]} for job in jobs]
+
+        queue = "stream.limited"
+        fetch = {"queues": [queue], "worker_id": "w1", "count": 5}
+        assert post(node, f"/queues/{queue}/concurrency", {"max": 1}).status_code == 200
+        first = ask(enqueue=[{"queue": queue, "payload": n} for n in range(3)], fetch=fetch)
+        assert [job["payload"] for job in first["jobs"]] == [0]
+        second = ask(ack=acks(first["jobs"]), fetch=fetch)
+        assert (second["acked"], [job["payload"] for job in second["jobs"]]) == ([{"status": "ok"}], [1])
+        third = ask(fail=[{**acks(second["jobs"])[0], "retry": False}], fetch=fetch)
+        assert (third["failed"][0]["status"], [job["payload"] for job in third["jobs"]]) == ("dead", [2])
+
+        queue = "stream.unique"
+        fetch = {"queues": [queue], "worker_id": "w1", "count": 5}
+        unique = {"queue": queue, "unique_key": "k"}
+        first = ask(enqueue=[unique], fetch=fetch)
+        second = ask(ack=acks(first["jobs"]), enqueue=[unique], fetch=fetch)
+        assert [made["unique_existing"] for made in second["enqueued"]] == [False]
+        assert [job["job_id"] for job in second["jobs"]] == [second["enqueued"][0]["job_id"]]
+
+        queue = "stream.chained"
+        fetch = {"queues": [queue], "worker_id": "w1", "count": 5}
+        first = ask(enqueue=[{"queue": queue}], fetch=fetch)
+        waits = ask(enqueue=[{"queue": queue, "depends_on": [first["jobs"][0]["job_id"]]}])
+        second = ask(ack=acks(first["jobs"]), fetch=fetch)
+        assert [job["job_id"] for job in second["jobs"]] == [waits["enqueued"][0]["job_id"]]
 
 
 def test_the_stream_carries_whole_lives_and_ends_in_order(node: Node) -> None:

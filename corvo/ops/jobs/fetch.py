@@ -127,12 +127,13 @@ class Fetch(Operation, tag=2):
     claim_id: RequestId  # names this fetch: repeated after a crash, it finds what it claimed instead of claiming more
     count: Count = 1
     lease_ms: SpanMs = LEASE_MS_DEFAULT
-    wait_ms: SpanMs = 0  # read by the door, not by the machine
+    wait_ms: SpanMs = 0  # read at admission, not by the machine
     is_repeated: bool = False
     weights: list[Weight] = []  # of the queues, in their order; empty: strictly in that order
     is_two_phase: bool = False
     pool_size: Count = 0
     version: str = ""
+    is_after_operations: bool = False  # of the same frame, sent just before it; read at admission
 
     result: ClassVar[Any] = list[Claimed]
 

@@ -111,6 +111,11 @@ def test_what_a_frame_carries_is_applied_before_its_fetch_in_one_go_where_it_is_
     async def test(talk: Talk) -> None:
         await talk.ask({"id": 1, "enqueue": [{"queue": NEAR}], "fetch": {"queues": [NEAR], "worker_id": "w"}})
         assert [type(ask) for _, ask in talk.shards.asked] == [Enqueue, Fetch]
+        assert [ask.is_after_operations for _, ask in talk.shards.asked if isinstance(ask, Fetch)] == [True]
+
+        talk.shards.asked.clear()
+        await talk.ask({"id": 1, "fetch": {"queues": [NEAR], "worker_id": "w"}})
+        assert [ask.is_after_operations for _, ask in talk.shards.asked if isinstance(ask, Fetch)] == [False]
 
         both = {
             "id": 2,
@@ -119,6 +124,19 @@ def test_what_a_frame_carries_is_applied_before_its_fetch_in_one_go_where_it_is_
         }
         answer = await talk.ask(both)
         assert [job["queue"] for job in answer["jobs"]] == [FAR]
+
+    talking(test)
+
+
+def test_what_a_frame_settles_is_applied_before_what_it_enqueues() -> None:
+    async def test(talk: Talk) -> None:
+        unique = {"queue": NEAR, "unique_key": "k"}
+        fetch = {"queues": [NEAR], "worker_id": "w"}
+        [job] = (await talk.ask({"id": 1, "enqueue": [unique], "fetch": fetch}))["jobs"]
+        answer = await talk.ask({"id": 2, "enqueue": [unique], "ack": [{"job_id": job["job_id"]}], "fetch": fetch})
+
+        assert answer["enqueued"][0]["unique_existing"] is False
+        assert [one["job_id"] for one in answer["jobs"]] == [answer["enqueued"][0]["job_id"]]
 
     talking(test)
 
