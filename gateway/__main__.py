@@ -97,13 +97,13 @@ async def _run(
     metrics = Metrics(number)
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
-    journeys = ComposedEndpoints(shards, fetching, read_db, mint, health, EventListener(shards, draining), rebuilding)
+    composed = ComposedEndpoints(shards, fetching, read_db, mint, health, EventListener(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns)
     streams = Streams(shards, fetching, context)
     seat = f"{settings.node_id}/{number}"  # who sits here next takes up at once what this process had in hand
     bulks = Bulks(shards, read_db, context, seat, draining)
-    gateway = Gateway(shards, context, journeys.by_name() | bulks.by_name(), pages.app(), metrics, streams)
+    gateway = Gateway(shards, context, composed.by_name() | bulks.by_name(), pages.app(), metrics, streams)
     bulks.start()
 
     def drain() -> None:

@@ -30,15 +30,12 @@ from gateway.http.messages import (
 )
 from gateway.metrics import Metrics
 from gateway.pages import METRICS_UNDER_API
-from gateway.routes import API, Routes
+from gateway.routes import API, Handler, Routes
 from gateway.shards.client import Shards
 from gateway.shards.plan_executor import carry_out
 
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 REQUESTS_MAX = 20_000
-
-# What serves an endpoint that has no plan: (body, request) → answer.
-Journey = Callable[[Any, Request], Awaitable[Answer]]
 
 log = structlog.get_logger()
 
@@ -48,7 +45,7 @@ class Gateway:
         self,
         shards: Shards,
         context: PlanContext,
-        journeys: dict[str, Journey],
+        handlers: dict[str, Handler],
         pages: Callable[[Scope, Receive, Send], Awaitable[None]],
         metrics: Metrics,
         streams: Streams,
@@ -56,12 +53,12 @@ class Gateway:
         self._shards = shards
         self._streams = streams
         self._context = context
-        self._journeys = journeys
+        self._handlers = handlers
         self._pages = pages
         self._metrics = metrics
         self._routes = Routes(ENDPOINTS)
-        unserved = [e.name for e in ENDPOINTS if e.plan is None and e.name not in journeys]
-        assert not unserved, f"no journey serves {unserved}"
+        unserved = [e.name for e in ENDPOINTS if e.plan is None and e.name not in handlers]
+        assert not unserved, f"no handler serves {unserved}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -133,7 +130,7 @@ class Gateway:
 
     async def _answer(self, endpoint: Endpoint, body: Any, parameters: tuple[str, ...], request: Request) -> Answer:
         if endpoint.plan is None:
-            return await self._journeys[endpoint.name](body, request)
+            return await self._handlers[endpoint.name](body, request)
         return await carry_out(self._shards, endpoint.plan(self._context, body, *parameters), request.hung_up)
 
 

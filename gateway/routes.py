@@ -4,15 +4,18 @@ A parameter is what stands between two slashes. A slash that is part of a queue'
 (`gateway/http/messages.py`) tells from those that part the path: a queue `a/throttle` is not the throttle of `a`.
 """
 
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
-from corvo.endpoint import Endpoint
+from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
-from gateway.http.messages import ENCODED_SLASH
+from gateway.http.messages import ENCODED_SLASH, Request
 
 API = "/api/v1"
+
+Handler = Callable[[Any, Request], Awaitable[Answer]]  # (body, request): serves an endpoint that has no plan
 
 
 class Match(NamedTuple):

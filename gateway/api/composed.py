@@ -19,9 +19,9 @@ from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
 from gateway.api.events import EventListener
 from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
-from gateway.app import Journey
 from gateway.health import Health
 from gateway.http.messages import Request, parse_query
+from gateway.routes import Handler
 from gateway.search import batches_list, error_groups, fulltext, queues, search, throughput, worker, workers
 from gateway.search.database import ReadDb
 from gateway.search.lag import catch_up
@@ -47,7 +47,7 @@ class ComposedEndpoints:
         self._listening = listening
         self._rebuilding = rebuilding
 
-    def by_name(self) -> dict[str, Journey]:
+    def by_name(self) -> dict[str, Handler]:
         return {
             "fetch": self._fetch,
             "fetch_batch": self._fetch_batch,

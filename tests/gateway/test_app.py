@@ -432,8 +432,8 @@ def check_payload(house: House, payload: bytes) -> None:
 # What stands around
 
 
-def test_every_endpoint_has_a_plan_or_a_journey() -> None:
-    with pytest.raises(AssertionError, match="no journey serves"):
+def test_every_endpoint_has_a_plan_or_a_handler() -> None:
+    with pytest.raises(AssertionError, match="no handler serves"):
         Gateway(FakeShards(), an_asking(), {}, lambda *_: None, Metrics(), None)  # type: ignore[arg-type,return-value]
 
 

@@ -28,12 +28,12 @@ class WholeHouse(House):
         fetching = Fetcher(shards, self.draining)  # type: ignore[arg-type]
         self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)
-        journeys = ComposedEndpoints(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
+        composed = ComposedEndpoints(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
         streams = Streams(shards, fetching, context)  # type: ignore[arg-type]
         self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
-        served = journeys.by_name() | self.bulks.by_name()
+        served = composed.by_name() | self.bulks.by_name()
         self.app = Gateway(shards, context, served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:

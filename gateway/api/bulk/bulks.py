@@ -7,7 +7,7 @@ from gateway.api.bulk.acting import Acting
 from gateway.api.bulk.progress import ProgressStream
 from gateway.api.bulk.requests import Requests
 from gateway.api.bulk.running import Running
-from gateway.app import Journey
+from gateway.routes import Handler
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 
@@ -22,7 +22,7 @@ class Bulks:
         self._requests = Requests(shards, read_db, context, acting, self.running)
         self._work: asyncio.Task[None] | None = None
 
-    def by_name(self) -> dict[str, Journey]:
+    def by_name(self) -> dict[str, Handler]:
         return {"bulk": self._requests.bulk, "bulk_progress": self.progress.stream}
 
     def start(self) -> None:

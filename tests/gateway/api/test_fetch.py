@@ -1,4 +1,4 @@
-"""Fetch as a journey: one shard or many, waiting without claiming twice."""
+"""Fetch: one shard or many, waiting without claiming twice."""
 
 import asyncio
 from collections import Counter
