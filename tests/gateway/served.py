@@ -5,7 +5,8 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from gateway.metrics import Metrics
 from gateway.shards.client import Pending
 from tests.gateway.asgi import Draining, a_gateway
 from tests.gateway.fake_shards import FakeShards
+from tests.support.authority import Authority
 
 PATIENCE_S = 5.0
 
@@ -98,6 +100,20 @@ class Served:
             self.loop.call_soon_threadsafe(self.stop.set)
         self._thread.join(patience_s)
         assert not self._thread.is_alive(), "the server does not stop"
+
+
+@contextmanager
+def a_server(
+    serve: Serve, graceful_s: float = 20.0, authority: Authority | None = None, is_quiet: bool = False
+) -> Iterator[Served]:
+    """A server until the block ends; with an authority it speaks TLS. A quiet one must not have reported an exception
+    by then."""
+    server = Served(serve, graceful_s, None if authority is None else Certificate(*authority.sign()))
+    try:
+        yield server
+    finally:
+        server.end()
+    assert not is_quiet or server.reported == []
 
 
 class Heard(NamedTuple):

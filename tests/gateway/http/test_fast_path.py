@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from corvo.model.limits import BODY_BYTES_MAX
 from gateway.api.fetch import GRACE_S
 from gateway.http.fast_path import recognise
-from tests.gateway.http.test_hypercorn import a_server
-from tests.gateway.served import Heard, Served, Talk, chunked, enqueue, request, wait_until
+from gateway.http.servers import hypercorn
+from tests.gateway.served import Heard, Served, Talk, a_server, chunked, enqueue, request, wait_until
 
 JSON = "Content-Type: application/json"
 PLAIN = [
@@ -97,7 +97,7 @@ def test_any_bytes_are_no_trouble(noise: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def lane() -> Iterator[Served]:
-    with a_server() as served:
+    with a_server(hypercorn.serve) as served:
         yield served
 
 

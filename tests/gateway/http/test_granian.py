@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.gateway.served import (
     Served,
     Talk,
     a_fetch,
+    a_server,
     chunked,
     descriptors,
     enqueue,
@@ -32,19 +32,8 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    server = Served(granian.serve)
-    yield server
-    server.end()
-    assert server.reported == []
-
-
-@contextmanager
-def a_server(graceful_s: float = 20.0) -> Iterator[Served]:
-    server = Served(granian.serve, graceful_s)
-    try:
+    with a_server(granian.serve, is_quiet=True) as server:
         yield server
-    finally:
-        server.end()
 
 
 def stream_of(served: Served, path: str = "/api/v1/stream") -> Any:
@@ -170,7 +159,7 @@ def test_http_2_is_not_spoken(served: Served) -> None:
 def test_heads_that_do_not_come_and_connections_that_idle_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert granian.IDLE_MS == 30_000
     monkeypatch.setattr(granian, "IDLE_MS", 200)
-    with a_server() as server, Talk(server) as slow, Talk(server) as silent, Talk(server) as idle:
+    with a_server(granian.serve) as server, Talk(server) as slow, Talk(server) as silent, Talk(server) as idle:
         slow.say(INFO[:-3])
         assert idle.is_usable()
 
@@ -255,7 +244,7 @@ def test_there_is_a_stream_at_one_address_only(served: Served) -> None:
 
 
 def test_a_stop_finishes_what_is_under_way_and_ends_what_waits() -> None:
-    with a_server() as server, Talk(server) as slow, Talk(server) as waiting, Talk(server) as idle:
+    with a_server(granian.serve) as server, Talk(server) as slow, Talk(server) as waiting, Talk(server) as idle:
         assert idle.is_usable()
         waiting.say(a_fetch())
         assert server.shards.held.wait(PATIENCE_S)
@@ -278,7 +267,7 @@ def test_a_stop_finishes_what_is_under_way_and_ends_what_waits() -> None:
 
 
 def test_a_stop_answers_the_frames_of_a_stream_then_closes_it() -> None:
-    with a_server() as server, stream_of(server) as stream:
+    with a_server(granian.serve) as server, stream_of(server) as stream:
         stream.send('{"id": 7, "enqueue": [{"queue": "slow"}]}')
         assert server.shards.held.wait(PATIENCE_S)
         server.drain()
@@ -295,7 +284,7 @@ def test_a_stop_answers_the_frames_of_a_stream_then_closes_it() -> None:
 
 def test_a_stop_does_not_wait_longer_than_it_may() -> None:
     started = monotonic()
-    with a_server(graceful_s=0.3) as server, Talk(server) as slow:
+    with a_server(granian.serve, graceful_s=0.3) as server, Talk(server) as slow:
         slow.say(enqueue(b'{"queue": "slow"}'))
         assert server.shards.held.wait(PATIENCE_S)
         server.drain()

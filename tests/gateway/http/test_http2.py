@@ -4,7 +4,6 @@ import json
 import ssl
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from hypothesis import strategies as st
 import gateway.http.messages as edge
 from gateway.http import http2
 from gateway.http.servers import hypercorn
-from gateway.http.tls_reload import Certificate
-from tests.gateway.served import PATIENCE_S, Served, Talk, descriptors, wait_until
+from tests.gateway.served import PATIENCE_S, Served, Talk, a_server, descriptors, wait_until
 from tests.support.authority import Authority
 
 pytestmark = pytest.mark.system
@@ -43,18 +41,8 @@ def context(authority: Authority) -> ssl.SSLContext:
 
 @pytest.fixture(scope="module")
 def served(authority: Authority) -> Iterator[Served]:
-    with a_server(authority) as server:
+    with a_server(hypercorn.serve, authority=authority, is_quiet=True) as server:
         yield server
-    assert server.reported == []
-
-
-@contextmanager
-def a_server(authority: Authority) -> Iterator[Served]:
-    server = Served(hypercorn.serve, certificate=Certificate(*authority.sign()))
-    try:
-        yield server
-    finally:
-        server.end()
 
 
 class Answer:
@@ -383,7 +371,7 @@ def test_who_takes_back_now_and_then_may_go_on(served: Served, context: ssl.SSLC
 
 
 def test_streams_that_are_still_at_work_count_though_they_were_taken_back(authority: Authority) -> None:
-    with a_server(authority) as served, Two(served, authority.context("h2")) as two:
+    with a_server(hypercorn.serve, authority=authority) as served, Two(served, authority.context("h2")) as two:
         for _ in range(edge.HTTP2_STREAMS_MAX):
             stream = two.enqueue(b'{"queue": "slow"}')
             two.send()
@@ -484,7 +472,11 @@ def test_any_bytes_are_answered_or_cut_off_and_never_our_fault(
 
 def test_a_stop_answers_what_is_under_way_and_says_goodbye(authority: Authority) -> None:
     context = authority.context("h2")
-    with a_server(authority) as served, Two(served, context) as busy, Two(served, context) as idle:
+    with (
+        a_server(hypercorn.serve, authority=authority) as served,
+        Two(served, context) as busy,
+        Two(served, context) as idle,
+    ):
         assert idle.is_usable()
         stream = busy.enqueue(b'{"queue": "slow"}')
         busy.send()
@@ -505,6 +497,6 @@ def test_a_connection_that_idles_is_told_goodbye(authority: Authority, monkeypat
     usual = hypercorn.config(20.0)
     usual.keep_alive_timeout = 0.3
     monkeypatch.setattr(hypercorn, "config", lambda graceful_s: usual)
-    with a_server(authority) as served, Two(served, authority.context("h2")) as two:
+    with a_server(hypercorn.serve, authority=authority) as served, Two(served, authority.context("h2")) as two:
         assert two.is_usable()
         assert two.until_closed() == h2.errors.ErrorCodes.NO_ERROR

@@ -6,7 +6,6 @@ makes it safe.
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from time import monotonic, sleep
 
 import h2.config
@@ -26,6 +25,7 @@ from tests.gateway.served import (
     Served,
     Talk,
     a_fetch,
+    a_server,
     chunked,
     descriptors,
     enqueue,
@@ -38,19 +38,8 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    server = Served(hypercorn.serve)
-    yield server
-    server.end()
-    assert server.reported == []
-
-
-@contextmanager
-def a_server(graceful_s: float = 20.0) -> Iterator[Served]:
-    server = Served(hypercorn.serve, graceful_s)
-    try:
+    with a_server(hypercorn.serve, is_quiet=True) as server:
         yield server
-    finally:
-        server.end()
 
 
 # Well-behaved clients
@@ -326,7 +315,7 @@ def test_headers_that_dribble_are_cut_off_at_the_idle_time_of_a_connection(monke
     monkeypatch.setattr(hypercorn, "config", lambda graceful_s: usual)
     started = monotonic()
 
-    with a_server() as server, Talk(server) as talk:
+    with a_server(hypercorn.serve) as server, Talk(server) as talk:
         talk._socket.settimeout(0.05)
         is_open = True
         for byte in INFO[:-1]:
@@ -449,7 +438,7 @@ def test_any_bytes_are_answered_or_cut_off_and_never_our_fault(served: Served, d
 
 
 def test_a_stop_finishes_what_is_under_way_and_ends_what_waits() -> None:
-    with a_server() as server, Talk(server) as slow, Talk(server) as waiting, Talk(server) as idle:
+    with a_server(hypercorn.serve) as server, Talk(server) as slow, Talk(server) as waiting, Talk(server) as idle:
         assert idle.is_usable()
         waiting.say(a_fetch())
         assert server.shards.held.wait(PATIENCE_S)
@@ -473,7 +462,7 @@ def test_a_stop_finishes_what_is_under_way_and_ends_what_waits() -> None:
 
 def test_a_stop_does_not_wait_longer_than_it_may() -> None:
     started = monotonic()
-    with a_server(graceful_s=0.3) as server, Talk(server) as slow:
+    with a_server(hypercorn.serve, graceful_s=0.3) as server, Talk(server) as slow:
         slow.say(enqueue(b'{"queue": "slow"}'))
         assert server.shards.held.wait(PATIENCE_S)
         server.drain()
@@ -484,7 +473,7 @@ def test_a_stop_does_not_wait_longer_than_it_may() -> None:
 
 def test_a_stop_with_nothing_under_way_is_quick() -> None:
     """Also after a stream: the task that pings it would go on sleeping."""
-    with a_server() as server, Talk(server) as idle:
+    with a_server(hypercorn.serve) as server, Talk(server) as idle:
         with connect(f"ws://127.0.0.1:{server.port}/api/v1/stream") as stream:
             stream.send('{"id": 1}')
             assert stream.recv(timeout=PATIENCE_S)

@@ -3,7 +3,6 @@
 import ssl
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.gateway.served import (
     Served,
     Talk,
     a_fetch,
+    a_server,
     chunked,
     descriptors,
     enqueue,
@@ -42,18 +42,8 @@ def authority() -> Iterator[Authority]:
 
 @pytest.fixture(scope="module", params=SERVERS)
 def served(request: pytest.FixtureRequest, authority: Authority) -> Iterator[Served]:
-    with a_server(request.param, authority) as server:
+    with a_server(SERVERS[request.param].serve, authority=authority, is_quiet=True) as server:
         yield server
-    assert server.reported == []
-
-
-@contextmanager
-def a_server(name: str, authority: Authority, graceful_s: float = 20.0) -> Iterator[Served]:
-    server = Served(SERVERS[name].serve, graceful_s, Certificate(*authority.sign(name)))
-    try:
-        yield server
-    finally:
-        server.end()
 
 
 def url(served: Served) -> str:
@@ -244,7 +234,11 @@ def test_a_client_may_ask_to_close_and_is_told_the_end(served: Served, authority
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_stop_finishes_what_is_under_way_and_ends_what_waits(name: str, authority: Authority) -> None:
     context = authority.context()
-    with a_server(name, authority) as server, Talk(server, context) as slow, Talk(server, context) as waiting:
+    with (
+        a_server(SERVERS[name].serve, authority=authority) as server,
+        Talk(server, context) as slow,
+        Talk(server, context) as waiting,
+    ):
         waiting.say(a_fetch())
         assert server.shards.held.wait(PATIENCE_S)
         server.shards.held.clear()
@@ -267,7 +261,7 @@ def test_a_stop_finishes_what_is_under_way_and_ends_what_waits(name: str, author
 def test_a_stop_answers_the_frames_of_a_stream_then_closes_it(name: str, authority: Authority) -> None:
     context = authority.context()
     with (
-        a_server(name, authority) as server,
+        a_server(SERVERS[name].serve, authority=authority) as server,
         connect(f"wss://localhost:{server.port}/api/v1/stream", ssl=context) as stream,
     ):
         stream.send('{"id": 7, "enqueue": [{"queue": "slow"}]}')
@@ -293,7 +287,7 @@ def test_a_handshake_that_does_not_come_is_not_waited_for(
     usual.ssl_handshake_timeout = 0.2
     monkeypatch.setattr(hypercorn, "config", lambda graceful_s: usual)
 
-    with a_server("hypercorn", authority) as server, Talk(server) as silent:
+    with a_server(hypercorn.serve, authority=authority) as server, Talk(server) as silent:
         assert silent.is_closed()
         assert server.reported == []
 

@@ -16,9 +16,9 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, Protocol
 
 from corvo.model.limits import BODY_BYTES_MAX
+from gateway.http.servers import hypercorn
 from gateway.http.websocket import FrameLane, Framer, framed, unmasked
-from tests.gateway.http.test_hypercorn import a_server
-from tests.gateway.served import Served
+from tests.gateway.served import Served, a_server
 
 
 def sent(
@@ -142,7 +142,7 @@ def test_an_open_stream_is_pinged_until_it_ends(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with a_server() as server:
+    with a_server(hypercorn.serve) as server:
         yield server
 
 
