@@ -400,7 +400,7 @@ def _verbs_spoken() -> set[Verb]:
     """Verbs that some operation or errand uses, found in its source."""
     return {
         Verb[node.attr]
-        for folder in ("ops", "rules/errands")
+        for folder in ("ops", "rules")
         for path in sorted((ROOT / "corvo" / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Verb"
