@@ -11,6 +11,7 @@ import msgspec
 
 from corvo.model.errors import Refusal, invalid
 from corvo.model.limits import JSON_DEPTH_MAX, SMALL_JSON_BYTES_MAX
+from corvo.model.null_fields import without_nulls
 from corvo.model.validation_messages import expected
 
 T = TypeVar("T")
@@ -39,13 +40,23 @@ def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
         raise Refusal("PARSE_ERROR", f"the body is not UTF-8 at byte {error.start}") from None
     check_depth(body)
     try:
-        return decoder.decode(body)
+        return _decode(decoder, body)
     except msgspec.ValidationError as error:
         raise validation_refusal(error, decoder.type) from None
     except msgspec.DecodeError as error:
         raise Refusal("PARSE_ERROR", f"the body is not JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError, OverflowError) as error:
         raise Refusal("PARSE_ERROR", f"the body cannot be read: {error}") from None
+
+
+def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        shorter = without_nulls(body, decoder.type)
+        if shorter is body:
+            raise
+    return decoder.decode(shorter)
 
 
 def check_depth(body: bytes) -> None:

@@ -38,7 +38,7 @@ JQ_LIST_MAX = 100  # values after an `in`
 
 ATTEMPTS_MAX = 1000
 DELAY_MS_MAX = 366 * 24 * 3600 * 1000  # a year: any retry or delay beyond is a typing mistake
-SCHEDULE_AHEAD_NS_MAX = 5 * 366 * 24 * 3600 * 10**9
+SCHEDULE_AHEAD_NS_MAX = 5 * 366 * 24 * 3600 * 10**9  # how far ahead the next slot of a cron expression is looked for
 LEASE_MS_DEFAULT = 60_000
 LEASE_MS_MIN = 1_000
 LEASE_MS_MAX = 12 * 3600 * 1000

@@ -12,7 +12,7 @@ EARLIEST_NS = 946_684_800 * 10**9  # 2000-01-01
 LATEST_NS = 7_258_118_400 * 10**9  # 2200-01-01
 
 _RFC3339 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
+    r"(\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|([+-])(\d{2}):(\d{2})))?", re.ASCII
 )
 _DURATION = re.compile(r"(?:\d+(?:\.\d{1,6})?(?:ms|s|m|h|d))+", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d{1,6})?)(ms|s|m|h|d)", re.ASCII)
@@ -30,11 +30,12 @@ def to_rfc3339_or_none(moment_ns: int) -> str | None:
 
 
 def parse_rfc3339(text: str) -> int:
-    """Nanoseconds since 1970; ValueError with a sentence when the text is no moment between 2000 and 2199."""
+    """Nanoseconds since 1970. A date alone means its midnight in UTC. ValueError with a sentence when the text is no
+    moment between 2000 and 2199."""
     match = _RFC3339.fullmatch(text)
     if match is None:
-        raise ValueError("expected an RFC 3339 time with an offset, such as 2026-01-31T09:00:00Z")
-    year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
+        raise ValueError("expected an RFC 3339 time with an offset, such as 2026-01-31T09:00:00Z, or a date")
+    year, month, day, hour, minute, second = (int(match[i] or 0) for i in range(1, 7))
     hours, minutes = int(match[10] or 0), int(match[11] or 0)
     if hours > 23 or minutes > 59:
         raise ValueError("the offset must be between -23:59 and +23:59")

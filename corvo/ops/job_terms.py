@@ -21,13 +21,14 @@ from corvo.model.job_extras import (
 from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
 from corvo.model.sharding import shard_of_job
-from corvo.model.timestamps import parse_duration
+from corvo.model.timestamps import LATEST_NS, parse_duration
 
 KeyText = Annotated[
     str,
     Meta(pattern=r"^[^\x00-\x1f\x7f]{1,256}\Z", description="1 to 256 characters, none of them a control character"),
 ]
 DurationMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
+ExpiryMs = Annotated[int, Meta(ge=0, le=LATEST_NS // 1_000_000)]
 
 _UNTIL = {name: UniqueUntil(number) for number, name in enumerate(UNIQUE_UNTIL_NAMES)}
 _IF_LOST = {name: IfLost(number) for number, name in enumerate(IF_LOST_NAMES)}
@@ -62,7 +63,7 @@ class JobTerms(Body, kw_only=True):
     expire_after: Annotated[
         str | None, Meta(description="`1h`: the job ends as dead when it is not done so long after its birth; 0: never")
     ] = None
-    expire_after_ms: Annotated[DurationMs | None, Meta(description="the same as a number, which wins")] = None
+    expire_after_ms: Annotated[ExpiryMs | None, Meta(description="the same as a number, which wins")] = None
     retry_jitter: Annotated[
         float, Meta(ge=0, le=1, description="part of a delay by which it may be shortened at random")
     ] = 0.0
@@ -93,12 +94,25 @@ def extras_of(context: PlanContext, terms: JobTerms, queue: str, chain_id: str, 
         unique_period_ms=(terms.unique_period or 0) * 1_000,
         unique_until=_UNTIL[terms.unique_until],
         idempotency_key=terms.idempotency_key or "",
-        expire_after_ms=duration_ms(terms.expire_after, terms.expire_after_ms, 0, f"{at}expire_after"),
+        expire_after_ms=_expire_after_ms(context, terms, f"{at}expire_after"),
         jitter_permille=round(terms.retry_jitter * 1000),
         waits_for=tuple(_dependency(context, other, f"{at}depends_on") for other in dict.fromkeys(terms.depends_on)),
         if_lost=_IF_LOST[terms.on_dependency_failure],
         chain=None if terms.chain is None else _chain(context, terms.chain, queue, chain_id, f"{at}chain"),
     )
+
+
+def _expire_after_ms(context: PlanContext, terms: JobTerms, field: str) -> int:
+    span = terms.expire_after_ms
+    if terms.expire_after is not None:
+        try:
+            text_ms = parse_duration(terms.expire_after)
+        except ValueError as error:
+            raise invalid(field, str(error)) from None
+        span = text_ms if span is None else span
+    if span is not None and context.clock_ns() + span * 1_000_000 >= LATEST_NS:
+        raise invalid(field, "the job would expire after the year 2199")
+    return span or 0
 
 
 def duration_ms(text: str | None, number: int | None, default: int, field: str) -> int:

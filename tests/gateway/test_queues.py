@@ -70,6 +70,14 @@ def test_limits_are_set_seen_and_removed(house: House) -> None:
     assert (seen["max_concurrency"], seen["rate_limit"], seen["rate_window_ms"], seen["rate_room"]) == (None,) * 4
 
 
+def test_the_window_of_a_throttle_may_be_a_duration(house: House) -> None:
+    send(house, "POST", "/queues/mail/throttle", {"rate": 100, "period": "1m"})
+    assert send(house, "GET", "/queues/mail").json["rate_window_ms"] == 60_000
+
+    send(house, "POST", "/queues/mail/throttle", {"rate": 100, "period": "1m", "window_ms": 5_000})
+    assert send(house, "GET", "/queues/mail").json["rate_window_ms"] == 5_000
+
+
 def test_a_long_queue_is_cleared_by_one_request(house: House) -> None:
     for _ in range(3):
         house.post("/enqueue/batch", {"jobs": [{"queue": "mail"}] * 900})
@@ -137,7 +145,11 @@ def test_a_decision_about_an_unknown_queue_makes_it(house: House, path: str, bod
         ("throttle", {"rate": 1, "window_ms": 999}),
         ("throttle", {"rate": 1, "window_ms": 86_400_001}),
         ("throttle", {"rate": 100_001, "window_ms": 1_000}),
-        ("throttle", {"rate": 1, "period": "1m"}),
+        ("throttle", {"rate": 1}),
+        ("throttle", {"rate": 1, "period": "1x"}),
+        ("throttle", {"rate": 1, "period": "999ms"}),
+        ("throttle", {"rate": 1, "period": "25h"}),
+        ("throttle", {"rate": 1, "period": 60}),
         ("retention", {}),
         ("retention", {"dead": "soon"}),
         ("retention", {"dead": 5}),

@@ -16,7 +16,7 @@ from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, JobId, Priority, QueueName
 from corvo.model.json_input import check_numbers, document, no_document, object_document
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX, SCHEDULE_AHEAD_NS_MAX
+from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.model.timestamps import parse_rfc3339
@@ -43,7 +43,7 @@ class EnqueueBody(JobTerms):
     retry_max_delay: str | None = None
     retry_base_delay_ms: DelayMs | None = None
     retry_max_delay_ms: DelayMs | None = None
-    scheduled_at: Annotated[str | None, Meta(description="not before this moment, RFC 3339 with an offset")] = None
+    scheduled_at: Annotated[str | None, Meta(description="not before this moment: RFC 3339, or a date")] = None
     delay: Annotated[str | None, Meta(description="`10m`: not before so long from now")] = None
     delay_ms: Annotated[DelayMs | None, Meta(description="the same as a number, which wins")] = None
     tags: msgspec.Raw = msgspec.field(default_factory=no_document)
@@ -121,12 +121,9 @@ def _scheduled_at(context: PlanContext, body: EnqueueBody, at: str) -> int:
     if body.delay is not None or body.delay_ms is not None:
         raise invalid(field, "either a moment or a delay, not both")
     try:
-        moment = parse_rfc3339(body.scheduled_at)
+        return parse_rfc3339(body.scheduled_at)
     except ValueError as error:
         raise invalid(field, str(error)) from None
-    if moment > context.clock_ns() + SCHEDULE_AHEAD_NS_MAX:
-        raise invalid(field, "more than five years ahead")
-    return moment
 
 
 def enqueued(new: NewJob, outcome: State | Existing) -> Enqueued:

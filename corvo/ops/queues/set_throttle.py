@@ -9,9 +9,11 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from corvo.endpoint import Answer, Body, Endpoint, Operation, Plan, PlanContext
+from corvo.model.errors import invalid
 from corvo.model.events import EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.limits import RATE_MAX, WINDOW_MS_MAX, WINDOW_MS_MIN
+from corvo.model.timestamps import parse_duration
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.queries.queue_names import require_queue
 from corvo.state.tables import Tables
@@ -20,8 +22,10 @@ from corvo.state.tables import Tables
 class ThrottleBody(Body):
     rate: Annotated[int, Meta(ge=1, le=RATE_MAX, description="claims")]
     window_ms: Annotated[
-        int, Meta(ge=WINDOW_MS_MIN, le=WINDOW_MS_MAX, description="within any span of this length, 1 s to 1 day")
-    ]
+        Annotated[int, Meta(ge=WINDOW_MS_MIN, le=WINDOW_MS_MAX)] | None,
+        Meta(description="within any span of this length, 1 s to 1 day"),
+    ] = None
+    period: Annotated[str | None, Meta(description="the same as a duration: `1m`; the number wins")] = None
 
 
 class SetThrottle(Operation, tag=16):
@@ -39,7 +43,22 @@ class SetThrottle(Operation, tag=16):
 
 
 def _plan(context: PlanContext, body: ThrottleBody, name: str) -> Plan:
-    return ask_queue(context, name, lambda queue: SetThrottle(queue, body.rate, body.window_ms), _conclude)
+    window_ms = _window_ms(body)
+    return ask_queue(context, name, lambda queue: SetThrottle(queue, body.rate, window_ms), _conclude)
+
+
+def _window_ms(body: ThrottleBody) -> int:
+    if body.window_ms is not None:
+        return body.window_ms
+    if body.period is None:
+        raise invalid("window_ms", "give the length of the window, as `window_ms` or as `period`")
+    try:
+        window_ms = parse_duration(body.period)
+    except ValueError as error:
+        raise invalid("period", str(error)) from None
+    if not WINDOW_MS_MIN <= window_ms <= WINDOW_MS_MAX:
+        raise invalid("period", "must be between 1s and 1d")
+    return window_ms
 
 
 def _plan_removal(context: PlanContext, body: None, name: str) -> Plan:

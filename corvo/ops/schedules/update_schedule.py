@@ -98,7 +98,7 @@ def _plan(context: PlanContext, body: UpdateScheduleBody, schedule: str) -> Plan
         payload=None if body.payload is EMPTY_RAW else checked_payload(context, body.payload),
         priority=None if body.priority is None else PRIORITY[body.priority],
         max_retries=body.max_retries,
-        tags=None if body.tags is EMPTY_RAW else checked_tags(body.tags),
+        tags=None if body.tags is EMPTY_RAW or bytes(body.tags) == b"null" else checked_tags(body.tags),
         unique_key=body.unique_key,
         unique_period_ms=None if body.unique_period is None else body.unique_period * 1_000,
         catch_up=None if body.catch_up is None else CATCH_UP[body.catch_up],

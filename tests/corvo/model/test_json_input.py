@@ -81,7 +81,7 @@ def test_a_payload_passes_through_to_the_byte(value: object) -> None:
         (b'{"name": "a", "count": "1"}', "VALIDATION_ERROR", "count"),
         (b'{"name": "a", "count": 1.5}', "VALIDATION_ERROR", "count"),
         (b'{"name": "a", "nmae": 1}', "VALIDATION_ERROR", "nmae"),
-        (b'{"name": "a", "inner": [{}, {"size": null}]}', "VALIDATION_ERROR", "inner[1].size"),
+        (b'{"name": "a", "inner": [{}, {"size": []}]}', "VALIDATION_ERROR", "inner[1].size"),
         (b'{"name": "a", "inner": [{"sise": 1}]}', "VALIDATION_ERROR", "inner[0].sise"),
     ],
 )

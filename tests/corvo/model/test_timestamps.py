@@ -31,6 +31,7 @@ def test_the_order_of_the_text_is_the_order_of_time(one: int, other: int) -> Non
     ("text", "moment"),
     [
         ("2026-01-01T00:00:00Z", NOW),
+        ("2026-01-01", NOW),  # midnight in UTC
         ("2026-01-01t00:00:00z", NOW),
         ("2026-01-01T00:00:00.5Z", NOW + SECOND // 2),
         ("2026-01-01T00:00:00.000000001Z", NOW + 1),
@@ -51,7 +52,9 @@ def test_every_form_of_rfc_3339_is_read(text: str, moment: int) -> None:
     [
         "",
         "tomorrow",
-        "2026-01-01",
+        "2026-02-30",
+        "2026-1-1",
+        "2026-01-01Z",
         "2026-01-01T00:00:00",  # no offset: whose midnight?
         "2026-01-01 00:00:00Z",
         "2026-01-01T00:00:00.Z",

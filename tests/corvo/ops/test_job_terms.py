@@ -41,6 +41,7 @@ def test_a_plain_job_has_no_bonds() -> None:
         ({"expire_after": "1m"}, JobExtras(expire_after_ms=60_000)),
         ({"expire_after_ms": 5}, JobExtras(expire_after_ms=5)),
         ({"expire_after": "1m", "expire_after_ms": 5}, JobExtras(expire_after_ms=5)),
+        ({"expire_after": "876000h"}, JobExtras(expire_after_ms=876_000 * 3_600_000)),
         ({"retry_jitter": 0.25}, JobExtras(jitter_permille=250)),
         (
             {"depends_on": [job_id(2), job_id(1), job_id(2)], "on_dependency_failure": "cancel"},
@@ -66,7 +67,9 @@ def test_each_condition_becomes_a_bond(fields: dict[str, Any], expected: JobExtr
         ({"unique_key": "k", "unique_until": "ever"}, "unique_until"),
         ({"idempotency_key": "a\nb"}, "idempotency_key"),
         ({"expire_after": "soon"}, "expire_after"),
-        ({"expire_after": "367d"}, "expire_after"),
+        ({"expire_after": "1752000h"}, "expire_after"),
+        ({"expire_after_ms": 174 * 366 * 86_400_000}, "expire_after"),
+        ({"expire_after_ms": 2**53}, "expire_after_ms"),
         ({"expire_after_ms": -1}, "expire_after_ms"),
         ({"retry_jitter": 1.5}, "retry_jitter"),
         ({"depends_on": ["nonsense"]}, "depends_on"),
