@@ -1,8 +1,9 @@
 """One batch, read from the shard that counts it: never older than the last answer anybody got about it."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job_extras import ChainStep, Outcome
@@ -35,6 +36,8 @@ class BatchView(msgspec.Struct, omit_defaults=True):
     on_complete: CallbackView | None = None
     on_success: CallbackView | None = None
     on_failure: CallbackView | None = None
+    succeeded: Annotated[int, Meta(description="the same as `completed`")] | UnsetType = UNSET
+    failed: Annotated[int, Meta(description="dead, cancelled and deleted together")] | UnsetType = UNSET
 
 
 class GetBatch(Read, tag=1050):
@@ -62,6 +65,8 @@ def batch_view(batch: Batch, shard_count: int) -> BatchView:
         state="completed" if batch.finished_at else "sealed" if batch.is_sealed else "open",
         total=batch.total,
         pending=batch.open,
+        succeeded=batch.ended[Outcome.COMPLETED],
+        failed=batch.failed,
         completed=batch.ended[Outcome.COMPLETED],
         dead=batch.ended[Outcome.DEAD],
         cancelled=batch.ended[Outcome.CANCELLED],

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from corvo.endpoint import Answer, Operation, Plan, PlanContext, Read
 from corvo.model import cron
@@ -31,12 +32,14 @@ class ScheduleView(msgspec.Struct, omit_defaults=True):
     max_retries: int
     catch_up: str
     catch_up_max: int
-    fired: int  # slots, ever
+    fired: Annotated[int, Meta(description="slots, ever")]
     created_at: str
     updated_at: str
-    next_at: str | None = None
-    last_slot: str | None = None
-    last_fired_at: str | None = None
+    next_run: Annotated[str | None, Meta(description="when it fires next; null while paused")] | UnsetType = UNSET
+    last_run: Annotated[str | None, Meta(description="when it last fired; null: never")] | UnsetType = UNSET
+    next_at: Annotated[str | None, Meta(description="the same as `next_run`")] = None
+    last_slot: Annotated[str | None, Meta(description="the slot that it last fired for")] = None
+    last_fired_at: Annotated[str | None, Meta(description="the same as `last_run`")] = None
     unique_key: str = ""
     unique_period: int = 0  # seconds
     payload: Any = None
@@ -56,6 +59,7 @@ class GetSchedule(Read, tag=1035):
 def in_list(schedule: Schedule, now_ns: int) -> ScheduleView:
     """Without what is long."""
     terms = schedule.terms
+    next_at, last_fired_at = _next_at(schedule, now_ns), to_rfc3339_or_none(schedule.last_fired_at)
     return ScheduleView(
         id=schedule.id,
         name=schedule.name,
@@ -70,9 +74,11 @@ def in_list(schedule: Schedule, now_ns: int) -> ScheduleView:
         fired=schedule.fired,
         created_at=to_rfc3339(schedule.created_at),
         updated_at=to_rfc3339(schedule.updated_at),
-        next_at=_next_at(schedule, now_ns),
+        next_run=next_at,
+        last_run=last_fired_at,
+        next_at=next_at,
         last_slot=to_rfc3339_or_none(schedule.last_slot),
-        last_fired_at=to_rfc3339_or_none(schedule.last_fired_at),
+        last_fired_at=last_fired_at,
         unique_key=terms.unique_key,
         unique_period=terms.unique_period_ms // 1_000,
     )
@@ -83,7 +89,7 @@ def in_full(schedule: Schedule, now_ns: int) -> ScheduleView:
     view.payload = to_raw(schedule.terms.payload)
     view.tags = to_raw(schedule.terms.tags)
     view.next_slots = list(islice(_slots_ahead(schedule, now_ns), SLOTS_SHOWN))
-    view.next_at = view.next_slots[0] if view.next_slots else None
+    view.next_run = view.next_at = view.next_slots[0] if view.next_slots else None
     return view
 
 

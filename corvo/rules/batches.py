@@ -48,6 +48,10 @@ class Batch(msgspec.Struct, array_like=True):
         return self.total - sum(self.ended)
 
     @property
+    def failed(self) -> int:
+        return sum(self.ended) - self.ended[Outcome.COMPLETED]
+
+    @property
     def is_success(self) -> bool:
         return self.ended[Outcome.COMPLETED] == self.total
 
@@ -112,7 +116,8 @@ def callback_id(batch: Batch, name: str, shard: int) -> str:
 
 def summary(batch: Batch) -> dict[str, object]:
     counts = dict(zip(OUTCOME_NAMES, batch.ended, strict=True))
-    return {"batch_id": batch.id, "total": batch.total, **counts}
+    totals = {"total": batch.total, "succeeded": batch.ended[Outcome.COMPLETED], "failed": batch.failed}
+    return {"batch_id": batch.id, **totals, **counts}
 
 
 def _payload(batch: Batch, callback: str, step: ChainStep) -> bytes:

@@ -54,7 +54,16 @@ def test_the_callback_comes_when_all_have_ended() -> None:
         callback = house.fetch("done")
         batch = house.get(f"/batches/{batch_id}").json
 
-    counts = {"batch_id": batch_id, "total": 4, "completed": 4, "dead": 0, "cancelled": 0, "deleted": 0}
+    counts = {
+        "batch_id": batch_id,
+        "total": 4,
+        "succeeded": 4,
+        "failed": 0,
+        "completed": 4,
+        "dead": 0,
+        "cancelled": 0,
+        "deleted": 0,
+    }
     assert callback["payload"] == {"album": 42, "batch": {**counts, "callback": "on_complete"}}
     assert (batch["state"], batch["completed"], batch["on_complete"]["job_id"]) == ("completed", 4, callback["job_id"])
 

@@ -32,6 +32,7 @@ def send(house: House, method: str, path: str, body: Any = None) -> Reply:
 def test_a_schedule_is_made_read_changed_paused_resumed_and_deleted(house: House) -> None:
     made = create(house, payload={"a": 1})
     assert (made.status, made.json["next_at"]) == (201, "2026-01-02T00:00:00.000000000Z")
+    assert (made.json["next_run"], made.json["last_run"]) == (made.json["next_at"], None)
     schedule_id = made.json["id"]
 
     assert house.get(f"/schedules/{schedule_id}").json == house.get("/schedules/nightly").json == made.json
@@ -48,6 +49,18 @@ def test_a_schedule_is_made_read_changed_paused_resumed_and_deleted(house: House
     deleted = send(house, "DELETE", "/schedules/nightly")
     assert (deleted.status, deleted.json) == (200, {"id": schedule_id, "name": "nightly", "status": "deleted"})
     assert send(house, "DELETE", "/schedules/nightly").code == "SCHEDULE_NOT_FOUND"
+
+
+def test_a_change_may_name_the_schedule_and_not_rename_it(house: House) -> None:
+    schedule_id = create(house).json["id"]
+
+    for path in (schedule_id, "nightly"):
+        changed = send(house, "PUT", f"/schedules/{path}", {"name": "nightly", "max_retries": 9})
+        renamed = send(house, "PUT", f"/schedules/{path}", {"name": "daily", "max_retries": 1})
+        assert (changed.status, changed.json["max_retries"]) == (200, 9)
+        assert (renamed.status, renamed.json["field"]) == (400, "name")
+
+    assert house.get("/schedules/nightly").json["max_retries"] == 9
 
 
 def test_the_same_schedule_once_more_is_no_news(house: House) -> None:

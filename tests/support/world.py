@@ -601,7 +601,8 @@ class World:
         for callback in [name for name in names if name in bunch.steps]:
             step = bunch.steps[callback]
             counts = {word: bunch.ended[word] for word in (*ENDED, "deleted")}
-            told = {"batch_id": batch, "total": bunch.total, **counts, "callback": callback}
+            totals = {"succeeded": bunch.ended["completed"], "failed": bunch.total - bunch.ended["completed"]}
+            told = {"batch_id": batch, "total": bunch.total, **totals, **counts, "callback": callback}
             target = self.shard_of(step.queue)
             new = New(self.name(target, batch, callback), step.queue, {**_keys(step.payload), "batch": told})
             self._send(bunch.shard, target, "make", new)

@@ -4,14 +4,17 @@ A new cron or time zone counts from the moment of the change: what the old one h
 applies to slots that are due already, too.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
-from corvo.model.errors import invalid
+from corvo.model.errors import Refusal, invalid
 from corvo.model.job import Count, Priority, QueueName, SpanMs
 from corvo.model.json_input import EMPTY_RAW, no_document
+from corvo.model.limits import SCHEDULE_ID
+from corvo.model.sharding import shard_of_schedule
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
     PRIORITY,
@@ -27,14 +30,14 @@ from corvo.ops.schedules.create_schedule import (
     checked_payload,
     checked_tags,
 )
-from corvo.queries.schedule_view import ScheduleView, plan_one
+from corvo.queries.schedule_view import GetSchedule, ScheduleView, plan_one
 from corvo.rules import schedules
 from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Tables
 
 
 class UpdateScheduleBody(Body):
-    name: str | None = None  # taken only to say that it stays
+    name: Annotated[str | None, Meta(description="may be given, but not changed")] = None
     queue: QueueName | None = None
     cron: CronText | None = None
     timezone: ZoneText | None = None
@@ -88,8 +91,6 @@ class UpdateSchedule(Operation, tag=47):
 
 
 def _plan(context: PlanContext, body: UpdateScheduleBody, schedule: str) -> Plan:
-    if body.name is not None and body.name != schedule:
-        raise invalid("name", "a schedule keeps its name; make another one and delete this one")
     check_cron("@daily" if body.cron is None else body.cron, "UTC" if body.timezone is None else body.timezone)
     terms = NewTerms(
         queue=body.queue,
@@ -104,7 +105,27 @@ def _plan(context: PlanContext, body: UpdateScheduleBody, schedule: str) -> Plan
         catch_up=None if body.catch_up is None else CATCH_UP[body.catch_up],
         catch_up_max=body.catch_up_max,
     )
-    return plan_one(context, schedule, UpdateSchedule(schedule, terms))
+    change = plan_one(context, schedule, UpdateSchedule(schedule, terms))
+    if body.name is None or body.name == schedule:
+        return change
+    if SCHEDULE_ID.fullmatch(schedule):
+        return _after_check(context, schedule, body.name, change)
+    raise _renamed()
+
+
+def _renamed() -> Refusal:
+    return invalid("name", "a schedule keeps its name; make another one and delete this one")
+
+
+def _after_check(context: PlanContext, schedule: str, name: str, change: Plan) -> Plan:
+    """The schedule was named by its id: its own name is asked for first. A name never changes."""
+
+    def conclude(results: list[Any]) -> Plan:
+        if results[0].name != name:
+            raise _renamed()
+        return change
+
+    return Plan([(shard_of_schedule(schedule, context.shard_count), GetSchedule(schedule))], conclude)
 
 
 ENDPOINTS = (

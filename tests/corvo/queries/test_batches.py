@@ -28,6 +28,8 @@ def test_an_open_batch() -> None:
         "state": "open",
         "total": 3,
         "pending": 2,
+        "succeeded": 0,
+        "failed": 1,
         "completed": 0,
         "dead": 0,
         "cancelled": 1,

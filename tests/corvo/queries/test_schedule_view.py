@@ -42,6 +42,8 @@ def test_everything_is_shown_in_the_words_of_the_request() -> None:
         "fired": 1,
         "created_at": midnights[0],
         "updated_at": midnights[0],
+        "next_run": midnights[2],
+        "last_run": midnights[1],
         "next_at": midnights[2],
         "last_slot": midnights[1],
         "last_fired_at": midnights[1],

@@ -80,7 +80,16 @@ def test_a_callback_gets_its_own_payload_and_the_counts() -> None:
     for number, way in zip(ON_EACH_SHARD, ("complete", "fail", "delete"), strict=True):
         end(shards, number, way)
 
-    counts = {"batch_id": batch_id(), "total": 3, "completed": 1, "dead": 1, "cancelled": 0, "deleted": 1}
+    counts = {
+        "batch_id": batch_id(),
+        "total": 3,
+        "succeeded": 1,
+        "failed": 2,
+        "completed": 1,
+        "dead": 1,
+        "cancelled": 0,
+        "deleted": 1,
+    }
     done, ill = (msgspec.json.decode(job.payload) for job in callbacks(shards))
     assert done == {"album": 42, "batch": {**counts, "callback": "on_complete"}}
     assert ill == {"batch": {**counts, "callback": "on_failure"}}
@@ -173,6 +182,8 @@ def test_the_end_of_a_batch_is_told() -> None:
     assert msgspec.json.decode(told.data) == {
         "batch_id": batch_id(),
         "total": 0,
+        "succeeded": 0,
+        "failed": 0,
         **dict.fromkeys(("completed", "dead", "cancelled", "deleted"), 0),
     }
 
