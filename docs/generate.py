@@ -162,7 +162,6 @@ FIELD_NOTES = {
     ("ReplicaView", "mode"): "how the leader feeds it: `probe`, `replicate` or `snapshot`",
     ("MembershipView", "learners"): "receive the log and do not vote yet",
     ("MembershipView", "outgoing"): "voters of before, while a change of voters is under way",
-    ("JoinBody", "address"): "`host:port` at which other nodes reach its first shard",
     ("TransferBody", "shard"): "all when left out",
     ("GroupView", "is_changing"): "a change of voters is under way",
 }

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from corvo.endpoint import Answer, Body, Endpoint, Plan, PlanContext, Query
-from corvo.model.errors import Refusal
+from corvo.model.errors import Refusal, invalid
 from corvo.runtime.addresses import check_reachable
 
 NodeId = Annotated[
@@ -54,7 +54,8 @@ class MoveLeader(Query, tag=1032):
 
 class JoinBody(Body):
     node_id: NodeId
-    address: str  # host:port of the node's first shard
+    address: Annotated[str | None, Meta(description="`host:port` at which other nodes reach its first shard")] = None
+    addr: Annotated[str | None, Meta(description="the same; one of the two is needed")] = None
 
 
 class RemoveBody(Body):
@@ -79,11 +80,16 @@ class MembersView(msgspec.Struct):
 
 
 def _plan_join(context: PlanContext, body: JoinBody) -> Plan:
+    if body.address is None and body.addr is None:
+        raise invalid("address", "missing: where do other nodes reach this one?")
+    if body.address is not None and body.addr is not None and body.address != body.addr:
+        raise invalid("addr", "differs from `address`; give one of them")
+    address = body.address or body.addr or ""
     try:
-        check_reachable(body.address)
+        check_reachable(address)
     except ValueError as error:
         raise Refusal("BAD_REQUEST", f"address: {error}") from None
-    return _ask_all(context, body.node_id, AddNode(body.node_id, body.address))
+    return _ask_all(context, body.node_id, AddNode(body.node_id, address))
 
 
 def _plan_remove(context: PlanContext, body: RemoveBody) -> Plan:

@@ -119,6 +119,12 @@ def move(
     queue: Annotated[
         str, typer.Argument(help="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit")
     ],
+    reset_attempts: Annotated[
+        bool, typer.Option("--reset-attempts", help="count its attempts from zero again")
+    ] = False,
+    keep_priority: Annotated[
+        bool, typer.Option("--keep-priority", help="false: it is `normal` in its new queue")
+    ] = True,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
@@ -129,7 +135,13 @@ def move(
       corvo move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 emails.slow
       corvo job move s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 emails.slow
     """
-    act("move", {"queue": queue}, job_id, server, output)
+    act(
+        "move",
+        {"queue": queue, "reset_attempts": reset_attempts, "keep_priority": keep_priority},
+        job_id,
+        server,
+        output,
+    )
 
 
 @app.command()

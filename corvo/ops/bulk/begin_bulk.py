@@ -73,7 +73,7 @@ class BulkDone(msgspec.Struct):
 
 class BulkStarted(msgspec.Struct):
     bulk_operation_id: str
-    status: str
+    status: Annotated[str, Meta(description="`processing`; `GET /bulk/{id}` tells how far it is")]
     estimated_total: Annotated[int, Meta(description="jobs that matched, or with `total_is_exact` false, at least")]
     progress_url: str
     total_is_exact: bool = True

@@ -5,13 +5,14 @@ and sends everybody on who asks for it. Its unique and idempotency keys go with 
 active job stays: its worker's lease is kept by this shard.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
-from corvo.model.job import Job, QueueName, RequestId
+from corvo.model.job import Job, Priority, QueueName, RequestId
 from corvo.model.lifecycle import State
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
@@ -23,12 +24,16 @@ from corvo.state.transitions import reindex, unindex
 
 class MoveBody(Body):
     queue: QueueName
+    reset_attempts: Annotated[bool, Meta(description="count its attempts from zero again")] = False
+    keep_priority: Annotated[bool, Meta(description="false: it is `normal` in its new queue")] = True
 
 
 class Move(Operation, tag=27):
     ask_id: RequestId
     job_id: str
     queue: str
+    resets_attempts: bool = False
+    resets_priority: bool = False
 
     result: ClassVar[Any] = type(None)
 
@@ -50,6 +55,10 @@ class Move(Operation, tag=27):
         extras = note(job, self.ask_id)
         locks.forget(tables, job)
         unindex(tables, job)
+        if self.resets_attempts:
+            job.attempt = 0
+        if self.resets_priority:
+            job.priority = Priority.NORMAL
         shard = shard_of_queue(self.queue, tables.errands.shard_count)
         if shard == tables.errands.shard:
             job.queue = self.queue
@@ -75,7 +84,8 @@ class Move(Operation, tag=27):
 
 
 def _plan(context: PlanContext, body: MoveBody, job_id: str) -> Plan:
-    return plan_action(context, job_id, Move(context.mint.claim_id(), job_id, body.queue), "moved")
+    move = Move(context.mint.claim_id(), job_id, body.queue, body.reset_attempts, not body.keep_priority)
+    return plan_action(context, job_id, move, "moved")
 
 
 ENDPOINTS = (

@@ -26,7 +26,7 @@ from corvo.ops.bulk.begin_bulk import (
 from corvo.queries.job import JobView
 from corvo.queries.jobs import BulkGetBody, plan_jobs
 from corvo.queries.search import JobSummary, SearchBody
-from corvo.rules.bulk import BULK_SHARD, STATUS_NAMES, BulkCounts, Order, Status
+from corvo.rules.bulk import BULK_SHARD, BulkCounts, Order
 from gateway.api.bulk.acting import Acting
 from gateway.api.bulk.matching import Jobs, Matching, Named, pinned
 from gateway.api.bulk.running import Running
@@ -41,6 +41,7 @@ from gateway.shards.plan_executor import carry_out
 AT_ONCE_S = 60.0  # all slices of one request
 REQUESTS_MAX = 16  # at a time: each waits for the slices of the others
 SAMPLE = 10
+ACCEPTED = "processing"  # one word for queued and running: which it is, the operation itself tells
 
 
 class MatchedJobs(NamedTuple):
@@ -115,7 +116,7 @@ class Requests:
         )
         self._running.look()
         url = f"{API}/bulk/{bulk_id}/progress"
-        return Answer(202, BulkStarted(bulk_id, STATUS_NAMES[Status.QUEUED], found.total, url, found.is_exact))
+        return Answer(202, BulkStarted(bulk_id, ACCEPTED, found.total, url, found.is_exact))
 
     async def _at_once(self, order: Order, found: MatchedJobs, request: Request, started: float) -> Answer:
         if self._under_way >= REQUESTS_MAX:

@@ -33,6 +33,8 @@ def planned(name: str, body: object) -> Plan:
     ("name", "body", "ask"),
     [
         ("cluster_join", JoinBody(node_id="d", address="db-4:9400"), AddNode("d", "db-4:9400")),
+        ("cluster_join", JoinBody(node_id="d", addr="db-4:9400"), AddNode("d", "db-4:9400")),
+        ("cluster_join", JoinBody(node_id="d", address="db-4:9400", addr="db-4:9400"), AddNode("d", "db-4:9400")),
         ("cluster_remove", RemoveBody(node_id="d"), RemoveNode("d")),
         ("cluster_transfer", TransferBody(node_id="d"), MoveLeader("d")),
     ],
@@ -76,3 +78,13 @@ def test_the_answer_shows_every_group_and_whether_it_still_changes() -> None:
             ],
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"), [(JoinBody(node_id="d"), "address"), (JoinBody("d", "db-4:9400", "db-5:9400"), "addr")]
+)
+def test_a_node_joins_at_one_address(body: JoinBody, field: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        planned("cluster_join", body)
+
+    assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", field)

@@ -38,7 +38,7 @@ from tests.support.builders import (
 from tests.support.courier_sockets import a_machine_with
 from tests.support.event_kinds import events_of
 from tests.support.machine import Machine, nothing_changes
-from tests.support.shards import Shards
+from tests.support.shards import Shards, queue_on
 
 # One queue on each of three shards.
 QUEUES = tuple(next(f"q{n}" for n in range(100) if shard_of_queue(f"q{n}", 3) == shard) for shard in range(3))
@@ -171,6 +171,30 @@ def test_a_job_travels_with_its_history_and_leaves_a_note(state: State) -> None:
     assert shards[1].queue(QUEUES[1]).counts[state] == 1
     assert [event.kind for event in events_of(shards[1])] == [EventKind.MOVED]
     shards.check()
+
+
+@pytest.mark.parametrize("shard", [0, 1])
+def test_a_move_resets_attempts_and_priority_only_when_told(shard: int) -> None:
+    target = queue_on(shard)
+
+    def moved(**options: bool) -> tuple[int, Priority]:
+        shards = with_job(*ROADS[State.RETRYING], priority=Priority.HIGH)
+        shards.one(0, Move(9, job_id(1), target, **options))
+        shards.check()
+        job = shards[shard].job(1)
+        return job.attempt, job.priority
+
+    assert moved() == (1, Priority.HIGH)
+    assert moved(resets_attempts=True) == (0, Priority.HIGH)
+    assert moved(resets_priority=True) == (1, Priority.NORMAL)
+
+
+def test_a_pending_job_is_found_by_its_new_priority() -> None:
+    shards = with_job(priority=Priority.HIGH)
+    shards.one(0, Move(9, job_id(1), queue_on(0), resets_priority=True))
+    shards.check()
+
+    assert [claimed.job_id for claimed in shards.one(0, fetch(queue_on(0)))] == [job_id(1)]
 
 
 def test_who_asks_at_the_old_shard_is_sent_on() -> None:

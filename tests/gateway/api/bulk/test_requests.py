@@ -148,7 +148,7 @@ def test_many_become_an_operation(bulk_house: BulkHouse, monkeypatch: pytest.Mon
     reply = bulk_house.bulk("hold", filter={"state": ["pending"]})
 
     told = reply.json
-    assert (reply.status, told["status"], told["estimated_total"]) == (202, "queued", 6)
+    assert (reply.status, told["status"], told["estimated_total"]) == (202, "processing", 6)
     assert told["progress_url"] == f"/api/v1/bulk/{told['bulk_operation_id']}/progress"
     assert set(bulk_house.states().values()) == {State.PENDING}
     shown = bulk_house.get(f"/bulk/{told['bulk_operation_id']}").json
