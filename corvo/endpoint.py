@@ -94,6 +94,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     path: str  # below /api/v1, with {parameters}
+    aliases: tuple[str, ...] = ()  # further paths, under which other clients know it
     summary: str
     body: type[msgspec.Struct] | None = None
     body_optional: bool = False  # an empty body means the body's defaults

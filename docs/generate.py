@@ -257,6 +257,8 @@ def _page_paths() -> list[str]:
 def _endpoint(endpoint: Endpoint, described: "_Types") -> list[str]:
     lines = [f'<a id="{endpoint.name}"></a>', "", f"## {endpoint.method} {API}{endpoint.path}", "", endpoint.summary]
     lines[-1] += "." if not lines[-1].endswith(".") else ""
+    if endpoint.aliases:
+        lines[-1] += f" Also at {', '.join(f'`{API}{alias}`' for alias in endpoint.aliases)}."
     if endpoint.body is not None:
         note = " (may be left out)" if endpoint.body_optional else ""
         lines += ["", f"**Body**{note}", "", *described.fields(endpoint.body, is_body=True)]

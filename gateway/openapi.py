@@ -35,7 +35,11 @@ def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     by_type = dict(zip(map(str, types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(API + endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, by_type)
+        operation = _operation(endpoint, by_type)
+        paths.setdefault(API + endpoint.path, {})[endpoint.method.lower()] = operation
+        for number, alias in enumerate(endpoint.aliases, 2):
+            another = operation | {"operationId": f"{endpoint.name}_{number}"}
+            paths.setdefault(API + alias, {})[endpoint.method.lower()] = another
     return {
         "openapi": "3.1.0",
         "info": {"title": "Corvo", "version": __version__, "summary": "A job processing server"},

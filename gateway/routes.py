@@ -29,14 +29,17 @@ class Routes:
         self._patterns: list[tuple[tuple[str | None, ...], Endpoint]] = []
         self.decoders: dict[str, msgspec.json.Decoder[msgspec.Struct]] = {}
         for endpoint in endpoints:
-            path = API + endpoint.path
-            if "{" in path:
-                pieces = tuple(None if piece.startswith("{") else piece for piece in path.split("/"))
-                self._patterns.append((pieces, endpoint))
-            else:
-                self._fixed[endpoint.method, path] = Match(endpoint, ())
+            for path in (endpoint.path, *endpoint.aliases):
+                self._add(API + path, endpoint)
             if endpoint.body is not None:
                 self.decoders[endpoint.name] = msgspec.json.Decoder(endpoint.body)
+
+    def _add(self, path: str, endpoint: Endpoint) -> None:
+        if "{" in path:
+            pieces = tuple(None if piece.startswith("{") else piece for piece in path.split("/"))
+            self._patterns.append((pieces, endpoint))
+        else:
+            self._fixed[endpoint.method, path] = Match(endpoint, ())
 
     def find(self, method: str, path: str) -> Match:
         match = self._fixed.get((method, path)) or self._match(method, path)

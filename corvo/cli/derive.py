@@ -76,6 +76,8 @@ def _parameter(field: msgspec.structs.FieldInfo) -> str:
         return f"{field.name}: Annotated[{kind}, typer.Argument({', '.join(words)})]"
     words.insert(0, f'"{_option(field)}"')
     if kind == "bool":
+        if field.default:
+            words[0] = f'"{_option(field)}/--no-{_option(field)[2:]}"'
         return f"{field.name}: Annotated[bool, typer.Option({', '.join(words)})] = {field.default}"
     return f"{field.name}: Annotated[{kind} | None, typer.Option({', '.join(words)})] = None"
 

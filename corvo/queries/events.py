@@ -128,7 +128,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
-    after_seq: Annotated[str, Meta(description="`next` of the page before; without it, the oldest event kept")] = ""
+    after_seq: Annotated[str, Meta(description="`next` of the page before; 0 or nothing: from the oldest kept")] = ""
     limit: Annotated[int, Meta(ge=1, le=EVENTS_PER_PAGE)] = 100
     queues: Annotated[str, Meta(description=_LIST)] = ""
     job_ids: Annotated[str, Meta(description=_LIST)] = ""
@@ -175,7 +175,10 @@ def parse_cursor(field: str, text: str, shard_count: int) -> list[int]:
     for part in text.split(",")[: SHARDS_MAX + 1]:
         shard, _, seq = part.partition(":")
         if not _is_number(shard) or not _is_number(seq) or int(shard) >= shard_count:
-            raise invalid(field, "this is no cursor of this cluster's events; leave it out to begin anew")
+            raise invalid(
+                field,
+                "this is no cursor of this cluster's events: give `next` of the page before, or 0 to begin anew",
+            )
         cursor[int(shard)] = int(seq)
     return cursor
 

@@ -9,7 +9,10 @@ from corvo.endpoint import Endpoint
 
 
 class RebuildQuery(msgspec.Struct, forbid_unknown_fields=True):
-    wait: Annotated[bool, Meta(description="answer when it is over, or after a minute")] = False
+    wait: Annotated[
+        bool | None,
+        Meta(description="answer when it is over, or after a minute; left out: yes for `rebuild-sqlite`, no otherwise"),
+    ] = None
 
 
 class RebuildView(msgspec.Struct):

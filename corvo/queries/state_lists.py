@@ -34,6 +34,7 @@ def _endpoint(state: str, summary: str) -> Endpoint:
         name=state,
         method="GET",
         path=f"/jobs/{state}",
+        aliases=(f"/{state}",),
         summary=summary,
         query=StateListQuery,
         answers={200: SearchAnswer},

@@ -67,7 +67,7 @@ class ComposedEndpoints:
             "events": self._events,
             "cluster_events": self._cluster_events,
             "rebuild_read_db": self._rebuilding.ask,
-            "rebuild_sqlite": self._rebuilding.ask,
+            "rebuild_sqlite": self._rebuilding.ask_and_wait,
         }
 
     async def _fetch(self, body: FetchBody, request: Request) -> Answer:

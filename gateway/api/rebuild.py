@@ -25,13 +25,21 @@ class Rebuilding:
         self._read_db = read_db
 
     async def ask(self, body: None, request: Request) -> Answer:
+        return await self._rebuild(request, waits=False)
+
+    async def ask_and_wait(self, body: None, request: Request) -> Answer:
+        """Clients of `rebuild-sqlite` expect the answer when it is done."""
+        return await self._rebuild(request, waits=True)
+
+    async def _rebuild(self, request: Request, waits: bool) -> Answer:
         query = parse_query(RebuildQuery, request.query)
+        waits = waits if query.wait is None else query.wait
         before = await self._look()
         generation = "" if before is None else before.generation
         requests.leave(self._data_dir)
         is_gone = asyncio.ensure_future(request.hung_up())
         try:
-            deadline = time.monotonic() + (WAIT_S_MAX if query.wait else 0.0)
+            deadline = time.monotonic() + (WAIT_S_MAX if waits else 0.0)
             while time.monotonic() < deadline and not is_gone.done():
                 await asyncio.sleep(_LOOK_EVERY_S)
                 now = await self._look()

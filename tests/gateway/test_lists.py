@@ -20,7 +20,10 @@ def get(house: WholeHouse, path: str, query: bytes = b"") -> Reply:
     return house.ask(a_scope("GET", "/api/v1" + path, [], query_string=query))
 
 
-@pytest.mark.parametrize(("path", "state"), [("/jobs/dead", State.DEAD), ("/jobs/held", State.HELD)])
+@pytest.mark.parametrize(
+    ("path", "state"),
+    [("/jobs/dead", State.DEAD), ("/jobs/held", State.HELD), ("/dead", State.DEAD), ("/held", State.HELD)],
+)
 def test_jobs_of_one_state_are_listed_by_queue_and_page_by_page(
     house: WholeHouse, written: Written, path: str, state: State
 ) -> None:

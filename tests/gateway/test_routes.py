@@ -32,6 +32,8 @@ def test_every_endpoint_has_a_name_of_its_own() -> None:
         ("GET", "/jobs/search", "get_job", ("search",)),  # by GET it is an id, and no job has it
         ("POST", "/jobs/search", "search", ()),
         ("GET", "/jobs/dead", "dead", ()),  # not the job of that id
+        ("GET", "/dead", "dead", ()),  # an alias
+        ("GET", "/held", "held", ()),
         ("GET", "/queues/pause", "get_queue", ("pause",)),
         ("GET", "/queues/a\0b", "get_queue", ("a/b",)),  # a slash that came encoded
         ("POST", "/queues/a\0pause/pause", "pause_queue", ("a/pause",)),

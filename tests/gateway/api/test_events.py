@@ -403,6 +403,12 @@ def test_a_page_says_what_was_missed(house: WholeHouse, monkeypatch: pytest.Monk
     assert "missed" not in page(house)
 
 
+def test_zero_is_the_beginning_of_all_shards(shard_house: WholeHouse) -> None:
+    jobs = {shard_house.enqueue(queue) for queue in QUEUES}
+
+    assert {event["job_id"] for event in page(shard_house, "after_seq=0")["events"]} == jobs
+
+
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "after_seq=x", "nonsense=1"])
 def test_a_page_that_cannot_be_meant_is_refused(house: WholeHouse, query: str) -> None:
     refused = house.ask(a_scope("GET", "/api/v1/cluster/events", [], query_string=query.encode()))

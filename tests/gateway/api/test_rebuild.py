@@ -13,22 +13,23 @@ from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 
 
-def post(house: WholeHouse, query: str) -> Reply:
-    return house.ask(a_scope("POST", "/api/v1/admin/rebuild-read-db", query_string=query.encode()))
+def post(house: WholeHouse, query: str, name: str = "rebuild-read-db") -> Reply:
+    return house.ask(a_scope("POST", f"/api/v1/admin/{name}", query_string=query.encode()))
 
 
-@pytest.mark.parametrize("path", ["/admin/rebuild-read-db", "/admin/rebuild-sqlite"])
-def test_a_rebuild_is_asked_for_and_not_waited_for(house: WholeHouse, written: Written, path: str) -> None:
-    reply = house.post(path)
+@pytest.mark.parametrize(("name", "query"), [("rebuild-read-db", ""), ("rebuild-sqlite", "wait=false")])
+def test_a_rebuild_is_asked_for_and_not_waited_for(house: WholeHouse, written: Written, name: str, query: str) -> None:
+    reply = post(house, query, name)
 
     assert (reply.status, reply.json["status"], reply.json["rebuilt"]) == (202, "building", False)
     assert reply.json["generation"] == written.writer.generation
     assert rebuild_request.take(written.path.parent)
 
 
-def test_whoever_waits_is_told_when_it_is_over(house: WholeHouse, written: Written) -> None:
+@pytest.mark.parametrize(("name", "query"), [("rebuild-read-db", "wait=true"), ("rebuild-sqlite", "")])
+def test_whoever_waits_is_told_when_it_is_over(house: WholeHouse, written: Written, name: str, query: str) -> None:
     replies = []
-    context = threading.Thread(target=lambda: replies.append(post(house, "wait=true")))
+    context = threading.Thread(target=lambda: replies.append(post(house, query, name)))
     context.start()
     eventually(lambda: rebuild_request.take(written.path.parent))
     assert not replies
