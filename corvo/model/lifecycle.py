@@ -27,6 +27,7 @@ class State(IntEnum):
 
 STATE_NAMES: tuple[str, ...] = tuple(state.name.lower() for state in State)
 SETTLED = frozenset({State.COMPLETED, State.DEAD, State.CANCELLED})
+WAITING_FOR_A_MOMENT = frozenset({State.SCHEDULED, State.RETRYING})
 BIRTH_STATES = frozenset({State.PENDING, State.SCHEDULED, State.HELD})
 
 

@@ -8,7 +8,7 @@ from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.model.job import Job, JobError, SpanMs
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.json_input import to_raw
-from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.lifecycle import STATE_NAMES, WAITING_FOR_A_MOMENT, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
@@ -184,7 +184,10 @@ def _chain_view(chain: Chain) -> ChainView:
 
 
 def _scheduled_at(job: Job) -> int:
-    """A job that waits for others has no moment of its own, unless it was given one."""
+    """Of a job that waits for its moment; the record still has the last one afterwards. A job that waits for others has
+    no moment of its own, unless it was given one."""
+    if job.state not in WAITING_FOR_A_MOMENT:
+        return 0
     return job.due_at if job.due_at < LATEST_NS or job.extras is None else job.extras.scheduled_at
 
 

@@ -9,7 +9,7 @@ import msgspec
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, Job, JobError, Queue, Worker
 from corvo.model.job_extras import ChainStep, JobExtras, Outcome
-from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.lifecycle import STATE_NAMES, WAITING_FOR_A_MOMENT, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.rules.batches import Batch
@@ -172,8 +172,9 @@ def job_row(shard: int, job: Job) -> Row:
         job.parent_id or None,
         # A lease that is over stays in the record, but is nobody's: the answer for one job leaves it out likewise.
         to_rfc3339(job.lease_expires_at) if job.state == State.ACTIVE else None,
-        # A job that waits for others has no date: it is filed at the end of time.
-        to_rfc3339(job.due_at) if 0 < job.due_at < LATEST_NS else None,
+        # A job that waits for others has no date: it is filed at the end of time. One that has waited keeps its moment
+        # in the record, but waits no more.
+        to_rfc3339(job.due_at) if 0 < job.due_at < LATEST_NS and job.state in WAITING_FOR_A_MOMENT else None,
         to_rfc3339(job.created_at),
         to_rfc3339(job.started_at) if job.started_at else None,
         to_rfc3339(job.completed_at) if job.completed_at else None,

@@ -48,6 +48,15 @@ def test_a_job_for_later_is_scheduled_and_one_for_earlier_is_pending() -> None:
     assert (shown["state"], shown["scheduled_at"]) == ("scheduled", "2026-01-01T00:00:01.000000000Z")
 
 
+def test_a_promoted_job_has_no_moment_any_more() -> None:
+    with House(1) as house:
+        job = house.enqueue(scheduled_at="2026-01-01T00:00:01Z")
+        house.shards.machines[0].one(promote(), at=NOW + SECOND)
+        shown = house.get(f"/jobs/{job}").json
+
+    assert (shown["state"], shown.get("scheduled_at")) == ("pending", None)
+
+
 def test_a_job_without_a_payload_has_an_empty_one() -> None:
     with House() as house:
         house.enqueue()

@@ -1,9 +1,11 @@
 import json
 
+import pytest
+
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, JobError, Minute, Priority, Worker, encode, new_queue
 from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
-from corvo.model.lifecycle import State
+from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.rules.batches import Batch
 from corvo.state import keys
@@ -96,6 +98,14 @@ def test_a_job_that_waits_for_others_has_no_date():
 
     assert named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, waiting))["scheduled_at"] is None
     assert named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, dated))["scheduled_at"] == to_rfc3339(NOW)
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: STATE_NAMES[state])
+def test_only_a_job_that_waits_for_its_moment_has_one(state: State) -> None:
+    row = named(columns.PLAIN_JOB_COLUMNS, columns.job_row(0, a_job(state=state, due_at=NOW)))
+
+    waits = state in (State.SCHEDULED, State.RETRYING)
+    assert row["scheduled_at"] == (to_rfc3339(NOW) if waits else None)
 
 
 def test_what_was_decided_about_a_queue_stands_in_its_row():
