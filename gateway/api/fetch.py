@@ -102,6 +102,7 @@ class Fetcher:
             part = msgspec.structs.replace(
                 fetch,
                 queues=queues,
+                all_queues=fetch.queues,
                 weights=[],
                 count=fetch.count - len(claimed),
                 wait_ms=0,

@@ -134,6 +134,7 @@ class Fetch(Operation, tag=2):
     pool_size: Count = 0
     version: str = ""
     is_after_operations: bool = False  # of the same frame, sent just before it; read at admission
+    all_queues: list[str] = []  # where `queues` are those of one shard alone: all that the worker asked for
 
     result: ClassVar[Any] = list[Claimed]
 
@@ -241,21 +242,20 @@ def _see(tables: Tables, fetch: Fetch) -> None:
     """Keep the worker's record, but do not rewrite it for each of its thousand fetches a second."""
     worker = tables.find_worker(fetch.worker_id)
     now = tables.now
+    queues = fetch.all_queues or fetch.queues
     if worker is None:
-        tables.put_worker(
-            Worker(fetch.worker_id, fetch.hostname, fetch.queues, now, now, fetch.pool_size, fetch.version)
-        )
+        tables.put_worker(Worker(fetch.worker_id, fetch.hostname, queues, now, now, fetch.pool_size, fetch.version))
         tables.alarms.add(now + WORKER_FORGOTTEN_NS, WORKER_ALARM + fetch.worker_id)
         return
     pool_size, version = fetch.pool_size or worker.pool_size, fetch.version or worker.version  # not said each time
     if (
         now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS
-        or worker.queues != fetch.queues
+        or worker.queues != queues
         or worker.hostname != fetch.hostname
         or worker.pool_size != pool_size
         or worker.version != version
     ):
-        tables.put_worker(Worker(worker.id, fetch.hostname, fetch.queues, worker.started_at, now, pool_size, version))
+        tables.put_worker(Worker(worker.id, fetch.hostname, queues, worker.started_at, now, pool_size, version))
 
 
 def fetched_job(claimed: Claimed) -> FetchedJob:

@@ -159,6 +159,20 @@ def test_shards_are_asked_in_the_order_in_which_the_caller_named_the_queues() ->
     run(test())
 
 
+def test_a_shard_that_gives_a_job_learns_all_queues_of_the_worker() -> None:
+    async def test() -> None:
+        scene = Scene()
+        scene.enqueue(1, queue=A)
+
+        await scene.fetch(A, B, C)
+
+        worker = scene.shards.machines[0].tables.find_worker("w1")
+        assert worker is not None
+        assert worker.queues == [A, B, C]
+
+    run(test())
+
+
 def test_a_batch_is_filled_shard_by_shard_and_never_beyond_its_count() -> None:
     async def test() -> None:
         scene = Scene()

@@ -173,6 +173,15 @@ def test_a_claim_remembers_who_settled_the_one_before_so_that_its_repetition_is_
     assert machine.job(1).settled_id == 9
 
 
+def test_a_worker_is_known_with_all_queues_that_it_asked_for() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1), enqueue(2))
+
+    for claim in (1, 2):
+        machine.one(fetch("mail", claim=claim, all_queues=["mail", "elsewhere"]))
+        assert machine.tables.find_worker("w1").queues == ["mail", "elsewhere"]
+
+
 def test_a_worker_is_known_from_its_first_claim() -> None:
     machine = Machine()
     machine.apply(enqueue(1))
