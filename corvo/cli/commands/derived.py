@@ -123,7 +123,7 @@ def move(
         bool, typer.Option("--reset-attempts", help="count its attempts from zero again")
     ] = False,
     keep_priority: Annotated[
-        bool, typer.Option("--keep-priority", help="false: it is `normal` in its new queue")
+        bool, typer.Option("--keep-priority/--no-keep-priority", help="false: it is `normal` in its new queue")
     ] = True,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
