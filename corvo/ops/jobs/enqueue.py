@@ -19,7 +19,6 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_job, shard_of_queue
-from corvo.model.timestamps import parse_rfc3339
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
 from corvo.ops.job_terms import JobTerms, duration_ms, extras_of
 from corvo.queries.unknown_jobs import FindUnknown
@@ -105,25 +104,12 @@ def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -
         backoff=_BACKOFF[body.retry_backoff],
         base_delay_ms=duration_ms(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),
         max_delay_ms=duration_ms(body.retry_max_delay, body.retry_max_delay_ms, 600_000, f"{at}retry_max_delay"),
-        scheduled_at=_scheduled_at(context, body, at),
+        scheduled_at=due_at_of(context, body, at),
         tags=object_document(body.tags, f"{at}tags"),
         checkpoint=document(body.checkpoint, f"{at}checkpoint"),
         parent_id=body.parent_id or "",
         extras=extras_of(context, body, body.queue, f"chn_{job_id[8:]}", at),
     )
-
-
-def _scheduled_at(context: PlanContext, body: EnqueueBody, at: str) -> int:
-    if body.scheduled_at is None:
-        delay_ms = duration_ms(body.delay, body.delay_ms, 0, f"{at}delay")
-        return context.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
-    field = f"{at}scheduled_at"
-    if body.delay is not None or body.delay_ms is not None:
-        raise invalid(field, "either a moment or a delay, not both")
-    try:
-        return parse_rfc3339(body.scheduled_at)
-    except ValueError as error:
-        raise invalid(field, str(error)) from None
 
 
 def enqueued(new: NewJob, outcome: State | Existing) -> Enqueued:
