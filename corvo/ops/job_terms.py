@@ -1,6 +1,6 @@
 """The conditions that a producer may set for a new job, as they stand in a request, and as `Bonds`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -21,7 +21,7 @@ from corvo.model.job_extras import (
 from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
 from corvo.model.sharding import shard_of_job
-from corvo.model.timestamps import LATEST_NS, parse_duration
+from corvo.model.timestamps import LATEST_NS, parse_duration, parse_rfc3339
 
 KeyText = Annotated[
     str,
@@ -113,6 +113,31 @@ def _expire_after_ms(context: PlanContext, terms: JobTerms, field: str) -> int:
     if span is not None and context.clock_ns() + span * 1_000_000 >= LATEST_NS:
         raise invalid(field, "the job would expire after the year 2199")
     return span or 0
+
+
+class When(Protocol):
+    """A body that names a moment, or a delay from now."""
+
+    @property
+    def scheduled_at(self) -> str | None: ...
+    @property
+    def delay(self) -> str | None: ...
+    @property
+    def delay_ms(self) -> int | None: ...
+
+
+def due_at_of(context: PlanContext, when: When, at: str = "") -> int:
+    """0: neither is given."""
+    if when.scheduled_at is None:
+        delay_ms = duration_ms(when.delay, when.delay_ms, 0, f"{at}delay")
+        return context.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
+    field = f"{at}scheduled_at"
+    if when.delay is not None or when.delay_ms is not None:
+        raise invalid(field, "either a moment or a delay, not both")
+    try:
+        return parse_rfc3339(when.scheduled_at)
+    except ValueError as error:
+        raise invalid(field, str(error)) from None
 
 
 def duration_ms(text: str | None, number: int | None, default: int, field: str) -> int:

@@ -20,7 +20,7 @@ from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_job, shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
-from corvo.ops.job_terms import JobTerms, duration_ms, extras_of
+from corvo.ops.job_terms import JobTerms, due_at_of, duration_ms, extras_of
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing, NewJob, make
