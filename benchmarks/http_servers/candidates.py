@@ -19,32 +19,26 @@ class Candidate(NamedTuple):
         return importlib.import_module(self.module)
 
 
-LANE = "lane"
+FAST_PATH = "fast-path"
 CANDIDATES = (
-    Candidate(LANE, "gateway.http.servers.hypercorn", (), "Hypercorn with our lanes, as the gateway runs it"),
-    Candidate("hypercorn", "benchmarks.http_servers.plain_hypercorn", (), "Hypercorn with the same settings, no lane"),
-    Candidate(
-        "lane-libraries",
-        "benchmarks.http_servers.lane_by_libraries",
-        ("httptools", "websockets"),
-        "the lanes on Hypercorn, with httptools and websockets in the place of hand-written bytes",
-    ),
+    Candidate(FAST_PATH, "gateway.http.servers.hypercorn", (), "Hypercorn with our fast path, as the gateway runs it"),
+    Candidate("hypercorn", "benchmarks.http_servers.plain_hypercorn", (), "Hypercorn, same settings, no fast path"),
     Candidate(
         "httptools",
         "benchmarks.http_servers.with_httptools",
-        ("httptools", "websockets"),
+        (),
         "httptools and websockets (sans I/O) under an asyncio protocol of ours",
     ),
     Candidate(
         "uvicorn",
         "benchmarks.http_servers.with_uvicorn",
-        ("uvicorn", "httptools", "websockets"),
+        ("uvicorn",),
         "uvicorn with httptools and websockets",
     ),
     Candidate(
         "uvicorn-wsproto",
         "benchmarks.http_servers.with_uvicorn_wsproto",
-        ("uvicorn", "httptools", "wsproto"),
+        ("uvicorn", "wsproto"),
         "uvicorn with httptools and wsproto",
         is_for_streams_only=True,
     ),

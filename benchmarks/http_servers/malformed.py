@@ -2,7 +2,7 @@
 server in front of the gateway over shards in memory. Prints a `Score` as JSON.
 
 Counted twice. As written: the status and the end of the connection are those that the tests ask of Hypercorn with our
-lanes. Acceptable: it is refused with some status of 4xx, 501 or 505, or cut off (or, where the catalogue allows it,
+fast path. Acceptable: it is refused with some status of 4xx, 501 or 505, or cut off (or, where the catalogue allows it,
 read as one request); nothing reaches a shard, nothing hangs, and the connection is closed or still usable.
 """
 

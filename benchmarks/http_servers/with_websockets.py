@@ -1,6 +1,6 @@
 """A WebSocket by `websockets` without I/O, every frame read and written by the library.
 
-It has what the stream of the gateway needs of `gateway.http.websocket.FrameLane`.
+It has what the stream of the gateway needs of `gateway.http.websocket.FrameFastPath`.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from corvo.model.limits import BODY_BYTES_MAX
-from gateway.http.messages import FRAME_LANE
+from gateway.http.messages import FRAME_FAST_PATH
 
 _GONE = {"type": "websocket.disconnect", "code": 1006}
 
 
 class WebSocket:
-    """The connection after its upgrade, and the lane that the stream finds in its scope."""
+    """The connection after its upgrade, and the fast path that the stream finds in its scope."""
 
     def __init__(self, app: Any, transport: Any, url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -59,7 +59,7 @@ class WebSocket:
             "query_string": query,
             "headers": headers,
             "subprotocols": [name.strip() for name in wanted.split(",") if name.strip()],
-            "state": {FRAME_LANE: self},
+            "state": {FRAME_FAST_PATH: self},
             "extensions": {},
         }
         self._serving = self._loop.create_task(self._serve(app, scope))

@@ -19,7 +19,7 @@ import msgspec
 import uvloop
 
 from benchmarks.figures import Figure, Findings, compared, value
-from benchmarks.http_servers.candidates import CANDIDATES, LANE, Candidate
+from benchmarks.http_servers.candidates import CANDIDATES, FAST_PATH, Candidate
 from benchmarks.http_servers.malformed import Score, score
 from benchmarks.http_servers.serving import Serving, served
 from benchmarks.load import Address, Load, LoadFailed, post, run_apart
@@ -114,19 +114,19 @@ async def _drive_all(
 
 
 def findings(rounds: Rounds, scores: dict[str, Score], notes: list[str]) -> Findings:
-    """Each candidate beside the lane of the same round."""
+    """Each candidate beside our fast path in the same round."""
     figures: list[Figure] = []
     details: dict[str, float] = {}
     for shape, measured in rounds.items():
         unit = "req/s" if shape == ENQUEUE else "ops/s"
         for name, found in measured.items():
             rates, cpus = [each.per_s for each in found], [each.cpu_us for each in found]
-            if name == LANE:
+            if name == FAST_PATH:
                 figures += [value(f"{shape}: {name}", rates, unit), value(f"{shape}: {name}, CPU", cpus, "µs")]
             else:
-                lane = measured[LANE]
-                figures.append(compared(f"{shape}: {name}", rates, unit, [each.per_s for each in lane], LANE))
-                figures.append(compared(f"{shape}: {name}, CPU", cpus, "µs", [each.cpu_us for each in lane], LANE))
+                ours = measured[FAST_PATH]
+                figures.append(compared(f"{shape}: {name}", rates, unit, [each.per_s for each in ours], FAST_PATH))
+                figures.append(compared(f"{shape}: {name}, CPU", cpus, "µs", [each.cpu_us for each in ours], FAST_PATH))
             details[f"{shape}: {name}: {unit}"] = median(rates)
             details[f"{shape}: {name}: gateway CPU µs"] = median(cpus)
     for name, found_score in scores.items():

@@ -17,8 +17,8 @@ from corvo.ops.jobs.fetch import Claimed, Fetch, fetched_job
 from gateway.api.fetch import Fetcher
 from gateway.api.frame_input import CODECS, Codec, read_frame
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
-from gateway.http.messages import FRAME_LANE, Receive, Scope, Send, to_json
-from gateway.http.websocket import FrameLane
+from gateway.http.messages import FRAME_FAST_PATH, Receive, Scope, Send, to_json
+from gateway.http.websocket import FrameFastPath
 from gateway.shards.client import Pending, Shards
 from gateway.shards.moved_jobs import settle
 from gateway.shards.plan_executor import carry_out
@@ -56,16 +56,16 @@ class Streams:
         if self.is_draining or len(self._open) >= STREAMS_MAX:
             await send({"type": "websocket.close", "code": 1013, "reason": "try again later"})
             return
-        lane: FrameLane | None = scope.get("state", {}).get(FRAME_LANE)
-        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"], lane)
+        fast_path: FrameFastPath | None = scope.get("state", {}).get(FRAME_FAST_PATH)
+        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"], fast_path)
         self._open.add(stream)
         try:
             await send({"type": "websocket.accept", "subprotocol": protocol})
             await stream.run()
         finally:
             self._open.discard(stream)
-            if lane is not None:
-                lane.end()
+            if fast_path is not None:
+                fast_path.end()
 
     def drain(self) -> None:
         """Tell every client; each stream closes when its frames are answered."""
@@ -76,17 +76,17 @@ class Streams:
 
 class Stream:
     def __init__(
-        self, streams: Streams, receive: Receive, send: Send, codec: Codec, lane: FrameLane | None = None
+        self, streams: Streams, receive: Receive, send: Send, codec: Codec, fast_path: FrameFastPath | None = None
     ) -> None:
-        """With a lane, plain frames come and answers go by it; without one, all of them by the server."""
+        """With a fast path, plain frames come and answers go by it; without one, all of them by the server."""
         self._streams = streams
         self._codec = codec
         self._receive = receive
         self._send = send
-        self._lane = lane
+        self._fast_path = fast_path
         self._rests_until = 0.0  # of the loop's clock
-        if lane is not None:
-            lane.open(self._take, self._rest)
+        if fast_path is not None:
+            fast_path.open(self._take, self._rest)
         self._running: set[asyncio.Task[None]] = set()
         self._gone = asyncio.Event()
 
@@ -113,8 +113,8 @@ class Stream:
         others = self._running - {asyncio.current_task()}
         if others:
             await asyncio.wait(others)
-        if self._lane is not None:
-            self._lane.flush()
+        if self._fast_path is not None:
+            self._fast_path.flush()
         await self._send({"type": "websocket.close", "code": 1001, "reason": "the server is stopping"})
 
     def _take(self, raw: bytes) -> None:
@@ -207,11 +207,11 @@ class Stream:
 
     async def _answer(self, answer: FrameAnswer | FrameRefused) -> None:
         raw = self._codec.from_json(to_json(answer))
-        if self._lane is None:
+        if self._fast_path is None:
             await self._send({"type": "websocket.send", "bytes": raw})
         else:
-            self._lane.send(raw)
-            await self._lane.drained()
+            self._fast_path.send(raw)
+            await self._fast_path.drained()
 
 
 def _is_near(plan: FramePlan, fetch: Fetch, shard_count: int) -> bool:

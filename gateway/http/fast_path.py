@@ -1,12 +1,12 @@
-"""The express lane: ordinary requests, served in the coroutine that read them and answered in one write.
+"""The fast path of requests: ordinary ones, served in the coroutine that read them and answered in one write.
 
 What Hypercorn does for a request (two parsers' worth of events, a task, a queue, three writes, a timer that is made
 and cancelled) costs more than everything that we do for it. Nearly all requests of producers and workers look alike:
-a POST to the interface, HTTP/1.1, a few plain headers, a length. Such a head is recognised here from its bytes; the
-request then takes the same way through the gateway as any other (`Gateway.attend`), without the server's machinery.
+a POST to the interface, HTTP/1.1, a few plain headers, a length. httptools reads such a head here; the request then
+takes the same way through the gateway as any other (`Gateway.attend`), without the server's machinery.
 
-The lane judges nothing. A head that is in any way unusual (another method, chunks, an upgrade, a folded header, two
-lengths, bytes beyond ASCII) is not recognised, and the server reads it as it always would.
+The fast path refuses nothing. A head that is in any way unusual (another method, chunks, an upgrade, a folded header,
+two lengths, bytes beyond ASCII, anything that httptools refuses) is not recognised, and the server reads it.
 """
 
 import asyncio
@@ -15,15 +15,16 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Any, NamedTuple
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from hypercorn.config import Config
 
 from corvo.model.limits import BODY_BYTES_MAX
-from gateway.http.messages import HEADER_BYTES_MAX, Disconnected, Request
+from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected, Request
 
 READ_BYTES = 64 * 1024
-_HEAD = re.compile(
-    rb"POST (/api/v1/(?!metrics )[A-Za-z0-9/_.-]+) HTTP/1\.1\r\n((?:[A-Za-z0-9-]+: ?[!-~][ -~]*\r\n){1,40})\r\n"
-)
+HEADERS_MAX = 40
+_PREFIX = b"POST /api/v1/"
+_PATH = re.compile(rb"/api/v1/(?!metrics\Z)[A-Za-z0-9/_.-]+")
 # Headers that change how a message is read or what becomes of the connection: the server knows what to do with them.
 _UNUSUAL = frozenset(
     {
@@ -50,18 +51,59 @@ class Head(NamedTuple):
     end: int  # where the body begins
 
 
+class _HeadCallbacks:
+    """httptools calls these, in the order of the bytes."""
+
+    __slots__ = ("headers", "is_complete", "path")
+
+    def __init__(self) -> None:
+        self.path = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.is_complete = False
+
+    def on_url(self, part: bytes) -> None:
+        self.path += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name.lower(), value.rstrip(b" \t")))  # httptools strips the left side alone
+
+    def on_headers_complete(self) -> None:
+        self.is_complete = True
+
+
 def recognise(data: bytes) -> Head | None:
-    match = _HEAD.match(data)
-    if match is None or match.end() > HEADER_BYTES_MAX:
+    """The head of a plain request at the start of `data`; None for the server."""
+    if not data.startswith(_PREFIX):
         return None
+    end = data.find(b"\r\n\r\n", 0, HEADER_BYTES_MAX) + 4
+    if end < 4:
+        return None
+    head = data[:end]
+    parsed = _HeadCallbacks()
+    try:
+        HttpRequestParser(parsed).feed_data(head)
+    except (HttpParserError, HttpParserUpgrade):
+        return None
+    if not parsed.is_complete or not head.isascii() or len(parsed.headers) > HEADERS_MAX:
+        return None
+    path = parsed.path
+    if len(path) > PATH_BYTES_MAX or _PATH.fullmatch(path) is None:
+        return None
+    # httptools also takes other versions, and several spaces in this line.
+    if not head.startswith(b"POST %b HTTP/1.1\r\n" % path):
+        return None
+    return _plain(path, parsed.headers, end)
+
+
+def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | None:
+    """None if a header says that the request is not plain."""
     length = -1
     hosts = 0
     content_type = b""
-    headers = []
-    for line in match[2].split(b"\r\n")[:-1]:
-        name, _, value = line.partition(b":")
-        name, value = header = name.lower(), value.strip()
-        headers.append(header)
+    for header in headers:
+        name, value = header
+        if not value:
+            return None
         if name == b"content-length":
             if length >= 0 or not value.isdigit() or len(value) > 9:
                 return None
@@ -76,11 +118,11 @@ def recognise(data: bytes) -> Head | None:
             return None
     if hosts != 1 or not 0 <= length <= BODY_BYTES_MAX:
         return None
-    return Head(match[1].decode(), headers, content_type, length, match.end())
+    return Head(path.decode(), headers, content_type, length, end)
 
 
 class FastRequest(Request):
-    """A request of the lane. Its head has been checked by being recognised."""
+    """A request of the fast path. Its head has been checked by being recognised."""
 
     __slots__ = ("_reader", "ahead", "is_read", "left")
 
@@ -133,7 +175,7 @@ class FastRequest(Request):
         await asyncio.Event().wait()
 
     async def _receive_nothing(self) -> MutableMapping[str, Any]:
-        raise AssertionError("the lane reads by itself")
+        raise AssertionError("the fast path reads by itself")
 
 
 class FastWriter:
@@ -154,7 +196,7 @@ class FastWriter:
                 self._server_headers,
             )
         else:
-            assert not message.get("more_body"), "an answer that goes on is not of this lane"
+            assert not message.get("more_body"), "the fast path has no answers in pieces"
             self._write(self._head + message["body"])
 
 

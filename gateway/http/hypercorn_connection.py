@@ -1,4 +1,4 @@
-"""One connection of a client, as Hypercorn serves it, with an express lane and better manners at its end."""
+"""One connection of a client, as Hypercorn serves it, with a fast path and better manners at its end."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,23 +14,23 @@ from hypercorn.typing import LifespanState
 
 from gateway.http.fast_path import READ_BYTES, FastRequest, FastWriter, ServerHeaders, recognise
 from gateway.http.http2 import Http2
-from gateway.http.messages import FRAME_LANE, Response
-from gateway.http.websocket import UNSENT_BYTES_MAX, FrameLane
+from gateway.http.messages import FRAME_FAST_PATH, Response
+from gateway.http.websocket import UNSENT_BYTES_MAX, FrameFastPath
 
 CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
 FAREWELL_S = 1.0  # for a client of TLS to answer our last word; many never do
 
 
 class HypercornConnection(TCPServer):
-    """Between two requests, data goes to the lane; what the lane does not know, and all that belongs to it, to the
-    server. An application without a lane (`attend`) is served by Hypercorn alone.
+    """Between two requests, data goes to the fast path. What it does not recognise, and all that belongs to that, goes
+    to the server. An application without a fast path (`attend`) is served by Hypercorn alone.
 
     Hypercorn keeps the socket of an idle client that has gone until `keep_alive_timeout`: at a hundred visits a
     second that is 7,500 descriptors for nobody. Ours is closed with the client, and with one that reads nothing."""
 
     _has_gone = False
-    _is_busy = False  # in the lane
-    _active_at = 0.0  # when the lane last had something to do
+    _is_busy = False  # on the fast path
+    _active_at = 0.0  # when the fast path last had something to do
 
     # Reading
 
@@ -45,7 +45,7 @@ class HypercornConnection(TCPServer):
             except (OSError, SSLError):
                 break
             if attend is not None and data and self._is_between_requests():
-                rest = await self._serve_in_lane(attend, data)
+                rest = await self._serve_fast(attend, data)
                 if rest is None:
                     break
                 if not rest:
@@ -66,7 +66,7 @@ class HypercornConnection(TCPServer):
             and not len(connection._receive_buffer)
         )
 
-    async def _serve_in_lane(self, attend: Any, data: bytes) -> bytes | None:
+    async def _serve_fast(self, attend: Any, data: bytes) -> bytes | None:
         """What is left for the server; None when the connection is to be closed."""
         while data and (head := recognise(data)) is not None:
             request = FastRequest(head, data, self.reader)
@@ -112,14 +112,14 @@ class HypercornConnection(TCPServer):
     # Idling and closing
 
     async def _idle_timeout(self) -> None:
-        """The lane makes no timer for each request: it notes the time, and this one looks at the note."""
+        """The fast path makes no timer for each request: it notes the time, and this one looks at the note."""
         while (left_s := self._active_at + self.config.keep_alive_timeout - self.loop.time()) > 0 or self._is_busy:
             try:
                 await asyncio.wait_for(self.context.terminated.wait(), max(left_s, 1.0))
             except TimeoutError:
                 continue
             if self._is_busy:
-                return  # the lane closes when it has answered
+                return  # the fast path closes when it has answered
             break
         await asyncio.shield(self._initiate_server_close())
 
@@ -131,9 +131,9 @@ class HypercornConnection(TCPServer):
     async def run(self) -> None:
         self._active_at = self.loop.time()
         self._is_secure = self.writer.get_extra_info("ssl_object") is not None
-        self._frames = FrameLane(self.writer)
+        self._frames = FrameFastPath(self.writer)
         self._server_headers = ServerHeaders(self.config)
-        self.state = LifespanState({**self.state, FRAME_LANE: self._frames})  # what an application finds in its scope
+        self.state = LifespanState({**self.state, FRAME_FAST_PATH: self._frames})  # an application has it in its scope
         await super().run()
 
     async def _close(self) -> None:

@@ -32,7 +32,7 @@ HTTP2_HEAD_BYTES_MAX = 32 * 1024  # as HTTP/2 counts them; beyond it the connect
 BODY_TIMEOUT_S = 15.0
 LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
 SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/workers/", b"/api/v1/webhooks/")  # where a path holds such a name
-FRAME_LANE = "corvo.frames"  # in the state of a scope: the connection's own way to read and write frames of a stream
+FRAME_FAST_PATH = "corvo.frames"  # in the state of a scope: where the stream reads and writes frames past the server
 ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
 
 to_json = msgspec.json.Encoder().encode

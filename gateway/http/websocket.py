@@ -1,120 +1,104 @@
-"""The express lane of the stream: ordinary frames of a WebSocket, read and written without the server's machinery.
+"""The fast path of the stream: ordinary frames of a WebSocket, read and written without the server's machinery.
 
 The server makes the handshake and keeps what is its own: pings, closing, fragments, compressed and oversized messages,
-whatever breaks the rules. All that passes here is a whole, plain message of a client (RFC 6455: final, text or binary,
-masked, no extension) and our own answers. Frames are cut here, so the server always gets whole ones and never holds
-half of one while the next is taken from it.
+all that breaks the rules. Only a whole, plain message of a client (RFC 6455: final, text or binary, masked, no
+extension) and our own answers pass here. `websockets` cuts the frames, so the server always gets whole ones and never
+holds half of one while the next is taken from it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+
+from websockets.exceptions import PayloadTooBig, ProtocolError
+from websockets.extensions import Extension
+from websockets.frames import Frame, Opcode
 
 from corvo.model.limits import BODY_BYTES_MAX
 
-_TEXT, _BINARY, _CONTINUATION = 0x1, 0x2, 0x0
-_FINAL, _MASKED = 0x80, 0x80
-_PLAIN = frozenset({_FINAL | _TEXT, _FINAL | _BINARY})
+_DATA = (Opcode.TEXT, Opcode.BINARY)
 PING_S = 20.0  # a road that nobody uses is closed by the routers on the way
-_A_PING = b"\x89\x00"
+_A_PING = Frame(Opcode.PING, b"").serialize(mask=False)
 UNSENT_BYTES_MAX = 64 * 1024  # beyond it nothing more is read from a client, until it has read
 
 
+class _CompressedFrame(Frame):
+    """Its data is still compressed."""
+
+
+class _Compression(Extension):
+    """Lets compressed frames through the parser as they are: the server decompresses them."""
+
+    def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
+        return _CompressedFrame(frame.opcode, frame.data, frame.fin) if frame.rsv1 else frame
+
+
+_EXTENSIONS = (_Compression(),)
+
+
 class Framer:
-    """Bytes as they come → frames as they were sent: `(message, None)` for the lane, `(None, bytes)` for the server."""
+    """Bytes as they come → frames as they were sent: `(message, b"")` for the stream, `(None, raw)` for the server."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []  # of a frame that is not all there
-        self._missing = 0  # so many bytes at least
-        self._is_fragmented = False  # a message of several frames is under way: the server puts it together
+        # From the start of the frame that is being read. A long frame comes in many pieces: a bytearray grows by each
+        # without a copy of all.
+        self._buffer = bytearray()
+        self._read = 0  # bytes of it that the parser has taken
+        self._parser = self._next_frame()
+        self._is_fragmented = False  # a message of several frames has begun: the server puts it together
         self._has_given_up = False  # too large, or not a frame: the server says so, and closes
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes | None, bytes]]:
-        self._parts.append(data)
-        self._missing -= len(data)
-        if self._missing > 0:
-            return  # put together once, when it is whole: a long frame comes in many pieces
-        buffer = b"".join(self._parts) if len(self._parts) > 1 else data
-        self._parts, self._missing = [], 0
-        at = 0
-        while at < len(buffer) and not self._has_given_up:
-            extent = _extent(buffer, at)
-            if extent is None:
-                self._keep(buffer[at:], 1)
-                return
-            body, end = extent
-            if end - body > BODY_BYTES_MAX:
+        self._buffer += data
+        while self._buffer and not self._has_given_up:
+            try:
+                next(self._parser)
+                return  # it needs more bytes
+            except StopIteration as parsed:
+                message = self._message_of(parsed.value)
+            except (PayloadTooBig, ProtocolError):
                 self._has_given_up = True
                 break
-            if end > len(buffer):
-                self._keep(buffer[at:], end - len(buffer))
-                return
-            message = self._plain(buffer, at, body, end)
-            yield message, buffer[at:end] if message is None else b""
-            at = end
-        if at < len(buffer):
-            yield None, buffer[at:]
+            raw = b"" if message is not None else bytes(self._buffer[: self._read])
+            del self._buffer[: self._read]
+            self._parser = self._next_frame()
+            yield message, raw
+        if self._buffer:
+            raw = bytes(self._buffer)
+            self._buffer.clear()
+            yield None, raw
 
-    def _keep(self, part: bytes, missing: int) -> None:
-        self._parts, self._missing = [part], missing
+    def _next_frame(self) -> Generator[None, None, Frame]:
+        self._read = 0
+        return Frame.parse(self._read_exact, mask=True, max_size=BODY_BYTES_MAX, extensions=_EXTENSIONS)
 
-    def _plain(self, buffer: bytes, at: int, body: int, end: int) -> bytes | None:
-        first = buffer[at]
-        opcode = first & 0x0F
-        if first in _PLAIN and buffer[at + 1] & _MASKED and not self._is_fragmented:
-            message = unmasked(buffer[body:end], buffer[body - 4 : body])
-            if opcode == _BINARY or message.isascii() or _is_text(message):
-                return message
+    def _read_exact(self, size: int) -> Generator[None, None, bytearray]:
+        start, end = self._read, self._read + size
+        while len(self._buffer) < end:
+            yield
+        self._read = end
+        return self._buffer[start:end]
+
+    def _message_of(self, frame: Frame) -> bytes | None:
+        """None if the frame is not a plain message."""
+        is_plain = frame.fin and frame.opcode in _DATA and type(frame) is Frame and not self._is_fragmented
+        if not is_plain:
+            if frame.opcode in _DATA or frame.opcode is Opcode.CONT:
+                self._is_fragmented = not frame.fin
             return None
-        if opcode in (_TEXT, _BINARY, _CONTINUATION):
-            self._is_fragmented = not first & _FINAL
-        return None
-
-
-def _extent(buffer: bytes, at: int) -> tuple[int, int] | None:
-    """Where a frame's body begins and ends; None while its head is not all there."""
-    if len(buffer) < at + 2:
-        return None
-    length = buffer[at + 1] & 0x7F
-    body = at + 2
-    if length >= 126:
-        size = 2 if length == 126 else 8
-        if len(buffer) < body + size:
-            return None
-        length = int.from_bytes(buffer[body : body + size])
-        body += size
-    if buffer[at + 1] & _MASKED:
-        body += 4
-    return body, body + length
-
-
-def unmasked(body: bytes, mask: bytes) -> bytes:
-    """As two large numbers: one operation for all bytes."""
-    size = len(body)
-    if not size or mask == b"\0\0\0\0":
-        return body
-    pattern = (mask * (size // 4 + 1))[:size]
-    return (int.from_bytes(body, "little") ^ int.from_bytes(pattern, "little")).to_bytes(size, "little")
+        message = bytes(frame.data)
+        if frame.opcode is Opcode.TEXT:
+            try:
+                message.decode()
+            except UnicodeDecodeError:
+                return None  # the server closes the stream
+        return message
 
 
 def framed(message: bytes) -> bytes:
-    """A server's frame: final, binary, not masked."""
-    size = len(message)
-    if size < 126:
-        return b"\x82%c%b" % (size, message)
-    if size < 1 << 16:
-        return b"\x82\x7e%b%b" % (size.to_bytes(2), message)
-    return b"\x82\x7f%b%b" % (size.to_bytes(8), message)
+    return Frame(Opcode.BINARY, message).serialize(mask=False)
 
 
-def _is_text(message: bytes) -> bool:
-    try:
-        message.decode()
-    except UnicodeDecodeError:
-        return False  # the server closes with the code for it
-    return True
-
-
-class FrameLane:
+class FrameFastPath:
     """What a stream and the connection under it have of each other. `take` is set while a stream is open."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.http_servers.candidates import BY_NAME, CANDIDATES, LANE, Candidate
+from benchmarks.http_servers.candidates import BY_NAME, CANDIDATES, FAST_PATH, Candidate
 from benchmarks.http_servers.malformed import Case, Outcome, Score, cases, is_acceptable, is_as_written, scored
 from benchmarks.scenarios.http_servers import ENQUEUE, Round, findings
 from tests.gateway.catalogue import BAD_CHUNKS, CLOSED, KEPT, LENIENT, NOT_JSON, SMUGGLED
@@ -66,10 +66,12 @@ def test_a_score_lists_what_differs_and_what_fails() -> None:
     assert score.failed == ["doubtful b'': 500, closed"]
 
 
-def test_each_candidate_is_compared_with_the_lane_of_the_same_round() -> None:
-    rounds = {ENQUEUE: {LANE: [Round(100.0, 10.0), Round(50.0, 20.0)], "other": [Round(50.0, 15.0), Round(25.0, 30.0)]}}
+def test_each_candidate_is_compared_with_the_fast_path_of_the_same_round() -> None:
+    rounds = {
+        ENQUEUE: {FAST_PATH: [Round(100.0, 10.0), Round(50.0, 20.0)], "other": [Round(50.0, 15.0), Round(25.0, 30.0)]}
+    }
 
-    found = findings(rounds, {LANE: Score(88, 80, 85, [], [])}, ["a note"])
+    found = findings(rounds, {FAST_PATH: Score(88, 80, 85, [], [])}, ["a note"])
 
     assert [(figure.value, figure.ratio) for figure in found.figures] == [
         (75.0, None),
@@ -77,11 +79,11 @@ def test_each_candidate_is_compared_with_the_lane_of_the_same_round() -> None:
         (37.5, 0.5),
         (22.5, 1.5),
     ]
-    assert found.details["malformed: lane: acceptable"] == 85
+    assert found.details["malformed: fast-path: acceptable"] == 85
     assert found.notes[0] == "a note" and "88 malformed requests" in found.notes[1]
 
 
 def test_a_candidate_says_what_it_lacks() -> None:
     assert Candidate("x", "m", ("json", "no_such_package"), "").missing() == ["no_such_package"]
     assert len(BY_NAME) == len(CANDIDATES)
-    assert not BY_NAME[LANE].missing()
+    assert not BY_NAME[FAST_PATH].missing()

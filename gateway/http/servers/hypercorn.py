@@ -54,7 +54,7 @@ def config(graceful_s: float) -> SecureConfig:
     config.h11_max_incomplete_size = 32 * 1024
     config.backlog = BACKLOG
     config.websocket_max_message_size = BODY_BYTES_MAX  # a larger frame closes the stream with 1009
-    config.websocket_ping_interval = None  # the lane of the stream does it: `gateway/http/websocket.py`
+    config.websocket_ping_interval = None  # the fast path does it: `gateway/http/websocket.py`
     return config
 
 

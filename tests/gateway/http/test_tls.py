@@ -54,7 +54,7 @@ def url(served: Served) -> str:
 
 
 def test_plain_requests_and_unusual_ones_share_a_connection(served: Served, authority: Authority) -> None:
-    """The first kind goes by the express lane, where there is one."""
+    """The first kind goes by the fast path, where there is one."""
     with Talk(served, authority.context()) as talk:
         for _ in range(3):
             assert talk.ask(enqueue()).status == 201
