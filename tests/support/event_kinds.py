@@ -8,5 +8,5 @@ def events_of(machine: Machine) -> list[Event]:
     return [told.event for told in machine.tables.event_log.after(0)]
 
 
-def happenings(machine: Machine, job_id: str | None = None) -> list[EventKind]:
+def kinds_of(machine: Machine, job_id: str | None = None) -> list[EventKind]:
     return [event.kind for event in events_of(machine) if job_id in (None, event.job_id)]

@@ -12,9 +12,9 @@ from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from corvo.model.null_fields import without_nulls
 from corvo.ops.jobs.enqueue import EnqueueBatchBody, EnqueueBody
-from gateway.api.frames import Frame
+from gateway.api.frame_input import FrameBody
 
-BODIES = {e.body for e in (*ops.ENDPOINTS, *queries.ENDPOINTS) if e.body is not None} | {Frame}
+BODIES = {e.body for e in (*ops.ENDPOINTS, *queries.ENDPOINTS) if e.body is not None} | {FrameBody}
 
 
 class Inner(Body):

@@ -27,7 +27,7 @@ from tests.support.builders import (
     reclaim,
     ring,
 )
-from tests.support.event_kinds import happenings
+from tests.support.event_kinds import kinds_of
 from tests.support.machine import Machine, nothing_changes
 
 PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
@@ -181,7 +181,7 @@ def test_a_held_job_is_cancelled_at_once() -> None:
 
 def test_an_active_job_stays_active_and_its_worker_is_told_without_a_new_lease() -> None:
     machine = cancelling()
-    assert happenings(machine)[-1] is EventKind.CANCELLING
+    assert kinds_of(machine)[-1] is EventKind.CANCELLING
 
     assert machine.one(heartbeat(1, token=1, checkpoint=b'{"c":1}'), at=NOW + SECOND) == [Pulse.CANCEL]
 
@@ -246,7 +246,7 @@ def test_a_second_cancel_is_answered_alike_and_the_sooner_end_counts() -> None:
     assert machine.job(1).extras.cancel_at == NOW + 5 * SECOND
     assert machine.one(cancel(1, ask=11, grace_ms=2_000)) is True
     assert machine.job(1).extras.cancel_at == NOW + 2 * SECOND
-    assert happenings(machine).count(EventKind.CANCELLING) == 1
+    assert kinds_of(machine).count(EventKind.CANCELLING) == 1
     assert machine.one(cancel(1, ask=12)) is True
     assert machine.job(1).state is State.CANCELLED, "without a grace, at once"
 

@@ -14,7 +14,7 @@ from corvo.queries.unknown_jobs import FindUnknown
 from corvo.state import keys
 from tests.support.builders import an_asking, enqueue, heartbeat, job_id
 from tests.support.courier_sockets import a_machine_with
-from tests.support.event_kinds import happenings
+from tests.support.event_kinds import kinds_of
 from tests.support.machine import Machine, nothing_changes
 
 
@@ -28,7 +28,7 @@ def test_a_job_in_any_state_is_deleted_with_its_errors_and_keys(state: State) ->
     kept = machine.records()
     for family in (keys.JOBS, keys.JOB_ERRORS, keys.UNIQUE, keys.IDEMPOTENT):
         assert not [key for key in kept if key.startswith(family)]
-    assert happenings(machine)[-1] is EventKind.DELETED
+    assert kinds_of(machine)[-1] is EventKind.DELETED
     machine.check()
     with nothing_changes(machine):
         assert machine.one(Delete(job_id(1))) is None, "the same request once more"

@@ -29,7 +29,7 @@ from tests.support.builders import (
     reclaim,
     ring,
 )
-from tests.support.event_kinds import events_of, happenings
+from tests.support.event_kinds import events_of, kinds_of
 from tests.support.machine import Machine, nothing_changes
 
 PLAN = {endpoint.name: endpoint.plan for endpoint in module.ENDPOINTS}
@@ -141,7 +141,7 @@ def test_an_active_job_past_its_time_expires_at_its_heartbeat() -> None:
 
     assert machine.job(1).state is State.DEAD
     assert [(error.claim, error.worker_id) for error in machine.tables.errors(job_id(1))] == [(1, "w1")]
-    assert happenings(machine)[-1] is EventKind.EXPIRED
+    assert kinds_of(machine)[-1] is EventKind.EXPIRED
     machine.check()
 
 
@@ -167,7 +167,7 @@ def test_the_first_beat_of_a_worker_that_claims_ahead_says_that_it_has_begun() -
     machine.apply(heartbeat(1, token=1), at=NOW + 2 * SECOND)
 
     assert (machine.job(1).extras.claimed_at, machine.job(1).started_at) == (NOW, NOW + SECOND)
-    assert happenings(machine).count(EventKind.RUNNING) == 1
+    assert kinds_of(machine).count(EventKind.RUNNING) == 1
 
 
 def test_a_beat_for_a_job_that_was_not_reached_is_unknown() -> None:
