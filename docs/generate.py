@@ -84,6 +84,7 @@ DIAGRAM = """\
  cancel leads from scheduled, pending, active, retrying and held to cancelled
  expire leads from the same states to dead, and forsake from scheduled, when a job that it waits for is lost
  run_again leads from dead, cancelled, completed and scheduled to pending, requeue from dead
+ reschedule leads from pending, retrying and scheduled to scheduled
 """
 
 ERRORS = {

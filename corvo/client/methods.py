@@ -18,6 +18,7 @@ from corvo.ops.jobs.hold import HoldBody
 from corvo.ops.jobs.move import MoveBody
 from corvo.ops.jobs.reject import RejectBody
 from corvo.ops.jobs.replay import ReplayBody
+from corvo.ops.jobs.reschedule import RescheduleBody
 from corvo.ops.queues.clear_queue import QueueCleared
 from corvo.ops.queues.control import QueueChanged
 from corvo.ops.queues.delete_queue import DeleteQueueQuery
@@ -123,6 +124,10 @@ class Methods:
     def change_priority(self, job_id: str, body: PriorityBody) -> Done:
         """Give a job that waits another priority."""
         return self.call(call_of("change_priority", body, job_id=job_id))
+
+    def reschedule(self, job_id: str, body: RescheduleBody) -> Done:
+        """Run a job that waits at another time."""
+        return self.call(call_of("reschedule", body, job_id=job_id))
 
     def replay(self, job_id: str, body: ReplayBody) -> Enqueued:
         """Enqueue a new job that begins at the checkpoint of this one."""

@@ -42,6 +42,7 @@ class EventKind(IntEnum):
     SCHEDULE_FIRED = 27
     REQUEUED = 28
     RUNNING = 29
+    RESCHEDULED = 30
 
 
 HAPPENING_NAMES: tuple[str, ...] = tuple(kind.name.lower() for kind in EventKind)
@@ -64,6 +65,7 @@ TOLD_OF: dict[Verb, tuple[EventKind, ...]] = {
     Verb.REQUEUE: (EventKind.REQUEUED,),
     Verb.SNOOZE: (EventKind.SNOOZED,),
     Verb.FORSAKE: (EventKind.DEAD,),
+    Verb.RESCHEDULE: (EventKind.RESCHEDULED,),
 }
 
 

@@ -1,4 +1,4 @@
-"""The life of a job, as data: eight states, sixteen verbs, one table.
+"""The life of a job, as data: eight states, seventeen verbs, one table.
 
 Written this way round every verb has exactly one destination. A verb is a decided fact, not a wish: `fail` looks at
 the attempts left and then says `RETRY_LATER` or `GIVE_UP`; the table holds no condition. `state/effects.py` is the
@@ -48,6 +48,7 @@ class Verb(StrEnum):
     REQUEUE = "requeue"
     SNOOZE = "snooze"
     FORSAKE = "forsake"
+    RESCHEDULE = "reschedule"
 
 
 class Rule(NamedTuple):
@@ -93,6 +94,7 @@ RULES: MappingProxyType[Verb, Rule] = MappingProxyType(
         Verb.RUN_AGAIN: _rule(State.PENDING, "retry", State.DEAD, State.CANCELLED, State.COMPLETED, State.SCHEDULED),
         Verb.REQUEUE: _rule(State.PENDING, "requeue", State.DEAD),
         Verb.SNOOZE: _rule(State.SCHEDULED, "fail with snooze", State.ACTIVE),
+        Verb.RESCHEDULE: _rule(State.SCHEDULED, "reschedule", State.PENDING, State.SCHEDULED, State.RETRYING),
         Verb.FORSAKE: _rule(State.DEAD, "a job it waited for was lost", State.SCHEDULED),
     }
 )

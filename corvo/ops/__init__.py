@@ -28,6 +28,7 @@ from corvo.ops.jobs import (
     reject,
     replay,
     requeue,
+    reschedule,
     retry,
 )
 from corvo.ops.queues import (
@@ -66,6 +67,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     delete.Delete,
     change_priority.ChangePriority,
     move.Move,
+    reschedule.Reschedule,
     act_on_jobs.ActOnJobs,
     begin_bulk.BeginBulk,
     claim_bulk.ClaimBulk,
@@ -110,6 +112,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *reject.ENDPOINTS,
     *move.ENDPOINTS,
     *change_priority.ENDPOINTS,
+    *reschedule.ENDPOINTS,
     *replay.ENDPOINTS,
     *delete.ENDPOINTS,
     *begin_bulk.ENDPOINTS,

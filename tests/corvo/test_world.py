@@ -45,6 +45,7 @@ from corvo.ops.jobs.hold import Hold
 from corvo.ops.jobs.move import Move
 from corvo.ops.jobs.reject import Reject
 from corvo.ops.jobs.requeue import Requeue
+from corvo.ops.jobs.reschedule import Reschedule
 from corvo.ops.jobs.retry import Retry
 from corvo.ops.queues.clear_queue import ClearQueue
 from corvo.ops.queues.delete_queue import DeleteQueue
@@ -345,6 +346,11 @@ class Twins:
         priority = choose(PRIORITY_NAMES)
         make = lambda job: ChangePriority(job, Priority(PRIORITY_NAMES.index(priority)), self.number())  # noqa: E731
         self.order(choose, ("pending", "scheduled", "held"), make, "priority", priority)
+
+    def reschedule(self, choose: Choose) -> None:
+        due = self.world.now + choose((2, 0, -1)) * SECOND
+        make = lambda job: Reschedule(self.number(), job, due)  # noqa: E731
+        self.order(choose, ("pending", "scheduled", "retrying"), make, "reschedule", due)
 
     def move(self, choose: Choose) -> None:
         queue = choose(QUEUES)
@@ -653,6 +659,7 @@ DEEDS: dict[Callable[[Twins, Choose], None], int] = {
     Twins.delete: 2,
     Twins.prioritise: 2,
     Twins.move: 6,
+    Twins.reschedule: 3,
     Twins.control: 4,
     Twins.clear: 1,
     Twins.delete_queue: 1,

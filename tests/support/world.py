@@ -462,6 +462,15 @@ class World:
                 self._file(job)
             self._tell(shard, "priority_changed", job.id, job.queue)
 
+    def _reschedule(self, shard: int, job_id: str, due: int) -> None:
+        job = self._from(shard, job_id, "pending", "scheduled", "retrying")
+        if job.state == "scheduled" and job.due is None:
+            job.new.scheduled_at = due
+            self._tell(shard, "rescheduled", job.id, job.queue)
+        else:
+            job.due = due
+            self._become(job, "scheduled", "rescheduled")
+
     def _delete(self, shard: int, job_id: str) -> None:
         self._remove(self._here(shard, job_id))
 

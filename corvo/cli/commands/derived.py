@@ -161,4 +161,25 @@ def priority(
     act("change_priority", {"priority": priority}, job_id, server, output)
 
 
-ACTIONS = (cancel, retry, requeue, hold, approve, reject, move, priority)
+@app.command()
+def reschedule(
+    job_id: JobId,
+    scheduled_at: Annotated[
+        str | None, typer.Option("--scheduled-at", help="not before this moment: RFC 3339, or a date")
+    ] = None,
+    delay: Annotated[str | None, typer.Option("--delay", help="not before this long from now: `10m`")] = None,
+    delay_ms: Annotated[int | None, typer.Option("--delay-ms", help="the same as a number, which wins")] = None,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Run a job that waits at another time.
+
+    \b
+    Examples:
+      corvo reschedule s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --delay 10m
+      corvo job reschedule s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --delay 10m
+    """
+    act("reschedule", {"scheduled_at": scheduled_at, "delay": delay, "delay_ms": delay_ms}, job_id, server, output)
+
+
+ACTIONS = (cancel, retry, requeue, hold, approve, reject, move, priority, reschedule)

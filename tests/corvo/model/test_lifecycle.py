@@ -23,6 +23,7 @@ run_again    dead cancelled completed scheduled          → pending
 requeue      dead                                        → pending
 snooze       active                                      → scheduled
 forsake      scheduled                                   → dead
+reschedule   pending retrying scheduled                  → scheduled
 """
 PAIRS = [(state, verb) for state in State for verb in Verb]
 
