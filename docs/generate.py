@@ -49,7 +49,7 @@ PAGE_ROUTES = {
     "/openapi.json": "this interface as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "The same as /metrics, where older dashboards look.",
-    "/livez": "200 while the gateway's loop turns; it asks no shard. For a liveness probe",
+    "/livez": "200 while every process of the node gives heartbeats, else 503; it asks no shard. For a liveness probe",
     "/healthz": "200 while every shard has a leader, else 503",
     "/readyz": "200 while every shard has a leader, read.db is at most 10 s behind and the server is not stopping. "
     "For a readiness probe",

@@ -20,6 +20,7 @@ from corvo.model.ids import Minter
 from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
+from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
@@ -93,7 +94,7 @@ async def _run(
     data_dir = run_dir.parent
     read_db = ReadDb(address_of(settings) or data_dir / READ_DB)
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
-    health = Health(shards, read_db, settings.node_id, draining)
+    health = Health(shards, read_db, settings.node_id, draining, run_dir)
     metrics = Metrics(number)
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
@@ -123,14 +124,24 @@ async def _run(
     gc.set_threshold(50_000, 20, 100)
     log.info("serving", bind=settings.bind, http_server=settings.http_server, tls=certificate is not None)
     watching = None if certificate is None else asyncio.ensure_future(certificate.watch(renewed))
+    heartbeat = ProcessHeartbeat(run_dir, f"gateway-{number}", settings.hang_timeout)
+    beating = asyncio.ensure_future(_beat(heartbeat))
     try:
         await server.serve(gateway, listener, settings.shutdown_timeout, stop, certificate)
     finally:
         if watching is not None:
             watching.cancel()
+        beating.cancel()
+        heartbeat.end()
         await bulks.stop()
         shards.close()
         read_db.close()
+
+
+async def _beat(heartbeat: ProcessHeartbeat) -> None:
+    while True:
+        heartbeat.beat()
+        await asyncio.sleep(INTERVAL_NS / 1e9)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What the gateway knows of its node's health, asked of the shards when somebody asks."""
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 
 from corvo import __version__
@@ -15,6 +17,7 @@ from corvo.queries.cluster import (
     ShardStatus,
     ShardView,
 )
+from corvo.runtime.heartbeat import read_heartbeats
 from gateway.http.messages import Request
 from gateway.search.database import ReadDb
 from gateway.search.lag import Lag, read_lag
@@ -28,11 +31,21 @@ LAG_MS_MAX = 10_000.0  # beyond this, lists are too old to be called ready
 
 
 class Health:
-    def __init__(self, shards: Shards, read_db: ReadDb, node_id: str, draining: asyncio.Event) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, node_id: str, draining: asyncio.Event, run_dir: Path) -> None:
         self._shards = shards
         self._read_db = read_db
         self._node_id = node_id
         self._draining = draining
+        self._run_dir = run_dir
+
+    def hung(self) -> list[str]:
+        """Processes of this node whose heartbeat is older than its limit, a sentence each. Asks no process."""
+        now_ns = time.monotonic_ns()
+        return [
+            f"{name} has given no heartbeat for {beat.silent_s(now_ns):.0f} s"
+            for name, beat in read_heartbeats(self._run_dir).items()
+            if beat.is_late(now_ns)
+        ]
 
     async def statuses(self) -> list[ShardStatus | BaseException]:
         outcomes: list[Any] = await self._shards.ask_each(lambda shard: GetStatus(), ASK_S)

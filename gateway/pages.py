@@ -63,7 +63,9 @@ class Pages:
         return RedirectResponse("/docs")
 
     async def _livez(self, request: Request) -> Response:
-        """This process's loop turns. Never asks a shard: a restart would not help one."""
+        """No process of the node hangs. Reads heartbeats and asks no shard: one without a leader needs no restart."""
+        if hung := self._health.hung():
+            return _json(503, ErrorBody("; ".join(hung), "UNHEALTHY"))
         return _json(200, HealthView("ok", "", self._node_id))
 
     async def _healthz(self, request: Request) -> Response:

@@ -15,6 +15,7 @@ import zmq
 
 from corvo.model.errors import Corrupt
 from corvo.runtime.clustering import advertised_address, is_clustered, parse_peers, shard_address
+from corvo.runtime.heartbeat import ProcessHeartbeat
 from corvo.runtime.process import (
     Identity,
     Locked,
@@ -98,7 +99,8 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         log.info("the state from the leader is in place")
     disk = _open_disk(paths, label, is_synced, is_newcomer=identity.founders == ())
     peers = address_book = group_config = None
-    writing = SyncThread()
+    heartbeat = ProcessHeartbeat(run_dir, f"shard-{shard}", settings.hang_timeout)
+    writing = SyncThread(heartbeat.beat)
     if is_clustered(settings):
         address_book = AddressBook(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
         address = advertised_address(settings, socket.getfqdn())
@@ -145,7 +147,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
     courier_sockets = CourierSockets(
         context, {other: _door_of(run_dir, other) for other in range(identity.shards) if other != shard}
     )
-    loop = Loop(replica, _door_of(run_dir, shard), peers, address_book, scrub, courier_sockets)
+    loop = Loop(replica, _door_of(run_dir, shard), peers, address_book, scrub, courier_sockets, heartbeat)
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -164,6 +166,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         log.info("a state from the leader takes the place of this one", at=str(replaced))
         return 0  # the supervisor starts the replica that it is now
     finally:
+        heartbeat.end()
         loop.close()
         context.term()
         scrub.stop()

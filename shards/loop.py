@@ -7,6 +7,7 @@ be delivered are dropped: the caller has a deadline and asks again.
 import os
 import signal
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -15,6 +16,7 @@ import zmq
 
 from corvo.model.errors import Corrupt
 from corvo.model.limits import MESSAGE_BYTES_MAX
+from corvo.runtime.heartbeat import ProcessHeartbeat
 from corvo.wire import Call, Reply, decode_calls, encode_replies
 from shards.courier.sockets import CourierSockets
 from shards.group.addresses import AddressBook
@@ -40,12 +42,14 @@ class Loop:
         address_book: AddressBook | None = None,
         scrub: Scrub | None = None,
         courier_sockets: CourierSockets | None = None,
+        heartbeat: ProcessHeartbeat | None = None,
     ) -> None:
         self._replica = replica
         self._peers = peers
         self._address_book = address_book
         self._scrub = scrub
         self._courier_sockets = courier_sockets
+        self._beat: Callable[[], None] = (lambda: None) if heartbeat is None else heartbeat.beat
         # A context of its own: a name that cannot be resolved stalls all sockets of the context that connects to it.
         self._context: zmq.Context[Any] = zmq.Context()
         self._router = router = self._context.socket(zmq.ROUTER)
@@ -106,6 +110,7 @@ class Loop:
             if self._poll(0):
                 return
             replica.warm()
+            self._beat()
         if self._poll(min(timeout_ms, 1_000)) and self._peers is None:
             # On a busy machine, let whoever is about to send more do so: one turn and one sync for all of it. Not where
             # others count on hearing from us.
@@ -119,6 +124,7 @@ class Loop:
         return bool(ready)
 
     def _turn(self) -> None:
+        self._beat()
         self._take_turn()
         if self._courier_sockets is not None and self._replica.raft.is_leader:
             self._courier_sockets.go(self._replica.courier)

@@ -18,6 +18,7 @@ from corvo.runtime.clustering import faults_of
 from corvo.runtime.read_db import parse_read_db, without_password
 
 ENV_PREFIX = "CORVO_"
+HANG_TIMEOUT_MIN = 3.0  # a process that is well beats once a second
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,6 +79,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
         PAYLOAD_BYTES_DEFAULT
     )
+    hang_timeout: Annotated[
+        float,
+        Meta(ge=0, le=3600, description="seconds without a heartbeat after which a process is killed; 0: never"),
+    ] = 30.0
     shutdown_timeout: Annotated[
         float, Meta(ge=0, le=600, description="seconds that requests in flight may take at shutdown")
     ] = 20.0
@@ -141,6 +146,9 @@ def _check_relations(settings: Settings) -> list[str]:
         parse_read_db(settings.read_db)
     except ValueError as error:
         faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
+    if 0 < settings.hang_timeout < HANG_TIMEOUT_MIN:
+        least = f"{HANG_TIMEOUT_MIN:g} or more, because heartbeats come once a second; 0 switches it off"
+        faults.append(f"--hang-timeout is {settings.hang_timeout:g}: expected {least}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
     return faults + faults_of(settings)

@@ -13,12 +13,15 @@ from typing import Any
 import structlog
 
 from corvo.runtime.clustering import is_clustered
+from corvo.runtime.heartbeat import ProcessHeartbeat
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, read_identity, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.home import Home
 from gateway.mirror.trust import READ_DB, ReadFile, read_boot_id
+
+POSTGRES_SILENCE_S = 120.0  # well above what one transaction may take: gateway/mirror/postgres.py
 
 log = structlog.get_logger()
 
@@ -42,7 +45,19 @@ def main() -> None:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
         addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
-        MirrorFollower(Path.cwd(), addresses, _home(settings)).run(stopping.is_set, stopping.fileno())
+        follower = MirrorFollower(Path.cwd(), addresses, _home(settings))
+        heartbeat = ProcessHeartbeat(run_dir, "mirror", _silence_allowed_s(settings))
+        try:
+            follower.run(stopping.is_set, stopping.fileno(), heartbeat.beat)
+        finally:
+            heartbeat.end()
+
+
+def _silence_allowed_s(settings: Settings) -> float:
+    """A PostgreSQL may take its time for one transaction, and one that takes too long is given up by itself."""
+    if not settings.hang_timeout or address_of(settings) is None:
+        return settings.hang_timeout
+    return max(settings.hang_timeout, POSTGRES_SILENCE_S)
 
 
 def _home(settings: Settings) -> Home[Any]:

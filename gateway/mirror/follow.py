@@ -66,8 +66,9 @@ class MirrorFollower:
         self._index_at = 0.0  # not before; NEVER: nothing to do
         self._written_at = 0.0
 
-    def run(self, stop: Callable[[], bool], stop_fd: int) -> None:
-        """Until `stop_fd` becomes readable and `stop` agrees. What has arrived by then is committed."""
+    def run(self, stop: Callable[[], bool], stop_fd: int, beat: Callable[[], None] = lambda: None) -> None:
+        """Until `stop_fd` becomes readable and `stop` agrees. What has arrived by then is committed. `beat` is called
+        in every turn, at least once a second while none takes longer."""
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._courses = [
             Course(shard, ShardLink(context, address), records_max=self._pace.records_max)
@@ -80,6 +81,7 @@ class MirrorFollower:
             poller.register(course.link.events, zmq.POLLIN)
         try:
             while not stop():
+                beat()
                 self._guarded(self._open)
                 self._ask()
                 has_news = bool(poller.poll(self._idle_ms()))

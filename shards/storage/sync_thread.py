@@ -24,7 +24,9 @@ class SyncThread:
     took a tenth of a replica's time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beat: Action = lambda: None) -> None:
+        """`beat` is called while a write takes long: the loop does not turn then, but it does not hang either."""
+        self._beat = beat
         self._write: Action | None = None  # None ends the thread
         self._error: BaseException | None = None
         self._begun, self._done = Lock(), Lock()
@@ -37,6 +39,7 @@ class SyncThread:
         self._write = write
         self._begun.release()
         while not self._done.acquire(timeout=LISTEN_EVERY_S):
+            self._beat()
             meanwhile()
         if self._error is not None:
             error, self._error = self._error, None

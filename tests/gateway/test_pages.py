@@ -1,11 +1,13 @@
 """Pages beside the interface of jobs: health, figures, documents."""
 
 import json
+import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from corvo.model.errors import Refusal
+from corvo.runtime.heartbeat import ProcessHeartbeat
 from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 
@@ -92,6 +94,19 @@ def test_life_asks_nobody(blind_house: WholeHouse) -> None:
 
     assert blind_house.page("/livez").status == 200
     assert blind_house.shards.asked == []
+
+
+def test_a_process_without_a_heartbeat_ends_life(house: WholeHouse) -> None:
+    house.run_dir.mkdir()
+    ProcessHeartbeat(house.run_dir, "mirror", 30.0).beat()
+    assert house.page("/livez").status == 200
+
+    long_ago = time.monotonic_ns() - 34 * 10**9
+    ProcessHeartbeat(house.run_dir, "shard-1", 30.0, lambda: long_ago).beat()
+    reply = house.page("/livez")
+
+    assert (reply.status, reply.code) == (503, "UNHEALTHY")
+    assert reply.json["error"] == "shard-1 has given no heartbeat for 34 s"
 
 
 def test_a_shard_that_is_gone_makes_the_node_unhealthy_and_names_itself(blind_house: WholeHouse) -> None:

@@ -24,7 +24,8 @@ class WholeHouse(House):
         self.read_db = ReadDb(path)
         shards = self.shards
         mint = Minter(Clock([NOW]), 0xABCDE)
-        health = Health(shards, self.read_db, "node-1", self.draining)  # type: ignore[arg-type]
+        self.run_dir = path.parent / "run"
+        health = Health(shards, self.read_db, "node-1", self.draining, self.run_dir)  # type: ignore[arg-type]
         fetching = Fetcher(shards, self.draining)  # type: ignore[arg-type]
         self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)

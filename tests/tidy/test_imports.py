@@ -15,6 +15,7 @@ ABOVE_THE_CORE = (
     "corvo.client",
     "corvo.runtime.process",
     "corvo.runtime.certificate",
+    "corvo.runtime.heartbeat",
 )
 OURS = ("corvo", "shards", "gateway", "tests", "chaos", "benchmarks")
 

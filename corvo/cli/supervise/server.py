@@ -115,7 +115,7 @@ def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socke
     )
     if sys.stdout.isatty():
         print(banner(settings), flush=True)
-    failure = supervise(config_file, listeners)
+    failure = supervise(config_file, listeners, settings.hang_timeout)
     log.info("stopped")
     if failure is None:
         return 0

@@ -5,7 +5,9 @@ ours, and why:
 
 - The loop sleeps until a signal or the next deadline. supervisord's looks for what to start before it looks for who
   died, so a dead process waits for the next turn, a second later, and a young one a second more for every death. Ours
-  starts it anew in the turn that the signal wakes, and an idle node never wakes at all.
+  starts it anew in the turn that the signal wakes. An idle node wakes only to look at heartbeats, every few seconds.
+- A process whose heartbeat stops (`corvo/runtime/heartbeat.py`) is killed, and so started anew. supervisord knows only
+  who died.
 - Processes inherit our standard output instead of a pipe that we would have to drain: nothing stands between a process
   and the log, lines arrive whole and in order, and a slow reader of the log stalls nobody but who writes.
 - A gateway's standard input is the socket at which it listens, opened before any of them starts and held here. What
@@ -31,8 +33,10 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
+from corvo.cli.supervise.hang_watch import HangWatch, look_interval_s
 from corvo.cli.supervise.programs import GATEWAYS
 from corvo.cli.supervise.signals import stop_signals
+from corvo.runtime.heartbeat import SUFFIX, heartbeat_path, read_heartbeats
 
 RESTART_S_FIRST = 0.1  # pause before the second restart in a row; the first comes at once
 RESTART_S_MAX = 0.8  # a killed process is back within a second, even in the middle of a crash loop
@@ -41,12 +45,16 @@ TURN_MARGIN_S = 0.002  # supervisord compares with `>`: waking exactly at a dead
 log: Any = structlog.get_logger()
 
 
-def supervise(config_file: Path, listeners: Sequence[socket.socket]) -> str | None:
+def supervise(config_file: Path, listeners: Sequence[socket.socket], hang_timeout: float) -> str | None:
     """Run the programs of the file until a signal ends the node. Why the node failed, or None after an ordered stop."""
-    options = NodeOptions(listeners)
+    run_dir = config_file.parent
+    for path in run_dir.glob(f"*{SUFFIX}"):  # of an earlier run
+        path.unlink(missing_ok=True)
+    options = NodeOptions(run_dir, listeners)
     options.realize(["--configuration", str(config_file)])
     options.first, options.test = True, False
     node = SupervisedNode(options)
+    node.hang_watch = HangWatch(look_interval_s(hang_timeout)) if hang_timeout else None
     try:
         node.main()
     except ExitNow:
@@ -90,10 +98,18 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
         self.is_restart = True
         return result
 
+    def end_hung(self) -> None:
+        """Not by supervisord's `kill`, after which it would not be started again."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended by itself
+
     def finish(self, pid: int, status: int) -> None:
         lived_s = round(time.time() - self.laststart, 3)
         was_asked = self.killing
         self.last_end = decode_wait_status(status)[1]
+        heartbeat_path(self.config.options.run_dir, self.config.name).unlink(missing_ok=True)
         super().finish(pid, status)
         is_in_order = was_asked and os.WIFEXITED(status)  # not when it had to be killed because it would not stop
         say = log.info if is_in_order else log.warning
@@ -108,8 +124,9 @@ class ChildConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has no typ
 
 
 class NodeOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no types
-    def __init__(self, listeners: Sequence[socket.socket] = ()) -> None:
+    def __init__(self, run_dir: Path, listeners: Sequence[socket.socket] = ()) -> None:
         super().__init__()
+        self.run_dir = run_dir
         self.listeners = listeners
 
     def processes_from_section(self, parser: Any, section: str, group_name: str, klass: Any = None) -> Any:
@@ -137,6 +154,8 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
 
     failure: str | None = None
     stopping: bool = False
+    hang_watch: HangWatch | None = None
+    look_at_s: float = 0.0  # when to look at heartbeats, on the monotonic clock
 
     def runforever(self) -> None:
         events.subscribe(events.ProcessStateFatalEvent, self._fail)
@@ -166,6 +185,18 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
             group.transition()
         if self.options.mood < SupervisorStates.RUNNING:
             self._stop_in_order()
+        elif self.hang_watch is not None and time.monotonic() >= self.look_at_s:
+            self._end_hung(self.hang_watch)
+
+    def _end_hung(self, watch: HangWatch) -> None:
+        now_s = time.monotonic()
+        self.look_at_s = now_s + watch.interval_s
+        hung = watch.look(now_s, read_heartbeats(self.options.run_dir))
+        for child in self._children():
+            if child.config.name in hung and child.pid:
+                silent_s = round(hung[child.config.name], 1)
+                log.warning("process hangs: killing it", name=child.config.name, pid=child.pid, silent_s=silent_s)
+                child.end_hung()
 
     def _heed(self, number: int) -> None:
         if number == signal.SIGCHLD:
@@ -217,7 +248,10 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
             for child in self._children()
             if child.state in (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
         ]
-        return max(0.0, min(moments) - time.time()) + TURN_MARGIN_S if moments else None
+        waits = [min(moments) - time.time()] if moments else []
+        if self.hang_watch is not None and not self.stopping:
+            waits.append(self.look_at_s - time.monotonic())
+        return max(0.0, min(waits)) + TURN_MARGIN_S if waits else None
 
     def _children(self) -> list[Child]:
         return [child for group in self.process_groups.values() for child in group.processes.values()]

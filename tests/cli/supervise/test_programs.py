@@ -16,7 +16,7 @@ def parsed(tmp_path: Path, text: str) -> dict[str, Any]:
     (tmp_path / "run").mkdir(exist_ok=True)
     file = tmp_path / "run" / "supervisord.conf"
     file.write_text(text)
-    options = NodeOptions()
+    options = NodeOptions(file.parent)
     options.realize(["--configuration", str(file)])
     options.poller.close()
     return {process.name: process for group in options.process_group_configs for process in group.process_configs}

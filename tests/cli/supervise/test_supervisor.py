@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from corvo.cli.supervise.programs import DEATHS_MAX, Program
 from corvo.cli.supervise.supervisor import restart_pause_s
+from corvo.runtime.heartbeat import ProcessHeartbeat, read_heartbeats
 from tests.cli.nodes import dummies, running, tried
 
 pytestmark = pytest.mark.system
@@ -111,6 +113,57 @@ def test_a_command_that_does_not_exist_ends_the_node_too(tmp_path: Path) -> None
     assert "gateway cannot be started" in line and "/no/such/program" in line
 
 
+# Writes one heartbeat and then no more, as a process does whose loop hangs.
+_HANGING = """
+import signal, sys
+from pathlib import Path
+from corvo.runtime.heartbeat import ProcessHeartbeat
+ProcessHeartbeat(Path("run"), "shard-0", 3.0).beat()
+print("hangs", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_a_process_that_hangs_is_killed_and_the_log_says_why(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(_HANGING)
+    hanging = Program(name="shard-0", command=(sys.executable, str(tmp_path / "hanging.py")), priority=20)
+    with running(tmp_path, [hanging], hang_timeout=3) as node:
+        node.await_(lambda: node.output().count("hangs\n") >= 2)
+
+        events = [event for event in node.events() if event["event"].startswith("process")][:4]
+        assert [event["event"] for event in events] == [
+            "process started",
+            "process hangs: killing it",
+            "process exited",
+            "process restarted",
+        ]
+        assert (events[1]["name"], events[1]["level"]) == ("shard-0", "warning")
+        assert events[1]["silent_s"] >= 3
+        assert events[2]["why"] == "terminated by SIGKILL"
+
+
+def test_without_a_limit_a_process_may_be_silent(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(_HANGING)
+    hanging = Program(name="shard-0", command=(sys.executable, str(tmp_path / "hanging.py")), priority=20)
+    with running(tmp_path, [hanging, *dummies(tmp_path)[:1]], hang_timeout=0) as node:
+        node.await_(lambda: "hangs\n" in node.output() and node.said("up", "mirror"))
+        # A death of another process makes the supervisor look around.
+        os.kill(node.said("up", "mirror")[0], signal.SIGKILL)
+        node.await_(lambda: len(node.said("up", "mirror")) == 2)
+
+        assert not [event for event in node.events() if "hangs" in event["event"]]
+
+
+def test_heartbeats_of_an_earlier_run_are_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "data/run").mkdir(parents=True)
+    ProcessHeartbeat(tmp_path / "data/run", "shard-0", 3.0).beat()
+    with running(tmp_path, dummies(tmp_path), hang_timeout=3) as node:
+        node.await_(lambda: len(node.event_log()) == 4)
+
+        assert read_heartbeats(tmp_path / "data/run") == {}
+
+
 def test_an_idle_supervisor_uses_no_processor(tmp_path: Path) -> None:
     def ticks() -> int:
         fields = Path(f"/proc/{node.handle.pid}/stat").read_text().rpartition(")")[2].split()
@@ -120,7 +173,7 @@ def test_an_idle_supervisor_uses_no_processor(tmp_path: Path) -> None:
         status = Path(f"/proc/{node.handle.pid}/status").read_text()
         return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
-    with running(tmp_path, dummies(tmp_path)) as node:
+    with running(tmp_path, dummies(tmp_path), hang_timeout=0) as node:
         # When the last process counts as started, nothing is left to wait for but signals.
         log = tmp_path / "data/run/supervisord.log"
         node.await_(lambda: log.exists() and log.read_text().count("entered RUNNING state") == 4)

@@ -57,6 +57,8 @@ def test_every_setting_has_a_description_and_can_come_from_the_environment() -> 
         ({}, {}, "shards =", "is not TOML"),
         ({}, {}, "shutdown_timeout = nan", "shutdown_timeout is nan"),
         ({"shutdown_timeout": "inf"}, {}, "", "--shutdown-timeout is 'inf'"),
+        ({"hang_timeout": 1}, {}, "", "--hang-timeout is 1: expected 3 or more"),
+        ({"hang_timeout": -1}, {}, "", "--hang-timeout is -1"),
         ({"node_id": "a b"}, {}, "", "--node-id is 'a b'"),
         ({"node_id": "a\n"}, {}, "", "--node-id is"),
         ({"data_dir": ""}, {}, "", "--data-dir is ''"),

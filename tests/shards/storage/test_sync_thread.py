@@ -38,6 +38,16 @@ def test_whoever_is_alone_just_waits() -> None:
     assert done == ["written"]
 
 
+def test_while_a_thread_writes_its_owner_gives_heartbeats() -> None:
+    may_end = threading.Event()
+    writing = SyncThread(beat=may_end.set)
+
+    writing(lambda: _wait_for(may_end), lambda: None)
+
+    writing.close()
+    assert may_end.is_set()
+
+
 def test_while_a_thread_writes_its_owner_listens(in_thread: SyncThread) -> None:
     may_end = threading.Event()
     heard: list[bool] = []
