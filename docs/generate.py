@@ -26,7 +26,7 @@ from corvo.endpoint import Endpoint
 from corvo.model import limits
 from corvo.model.errors import RETRYABLE, STATUS
 from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
-from corvo.queries.cluster import Histogram, ReplicaStatus, ShardStatus
+from corvo.queries.cluster import HealthReport, Histogram, ReplicaStatus, ShardStatus
 from corvo.runtime import settings
 from corvo.state import keys
 from docs.seeds.page import seeds
@@ -50,8 +50,8 @@ PAGE_ROUTES = {
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "The same as /metrics, where older dashboards look.",
     "/livez": "200 while every process of the node gives heartbeats, else 503; it asks no shard. For a liveness probe",
-    "/healthz": "200 while every shard has a leader, else 503",
-    "/readyz": "200 while every shard has a leader, read.db is at most 10 s behind and the server is not stopping. "
+    "/healthz": "503 when the node is `unavailable`, else 200; `health` has the level and its reasons",
+    "/readyz": "200 while the node is not `unavailable`, read.db is at most 10 s behind and the server does not stop. "
     "For a readiness probe",
 }
 
@@ -152,7 +152,10 @@ FIELD_NOTES = {
     ("SearchAnswer", "total_is_exact"): "false: there are at least so many",
     ("SearchAnswer", "lag_ms"): "how old the answer may be",
     ("JobErrorView", "id"): "number of the claim that failed",
-    ("ClusterStatus", "status"): "`healthy`, or `degraded` when a replica does not answer or a shard has no leader",
+    ("ClusterStatus", "status"): "`healthy`, `degraded` or `unavailable`: [the scale](../how-to/monitor.md#health)",
+    ("ClusterStatus", "reasons"): "why it is not healthy, a sentence each",
+    ("ClusterStatus", "restarts"): "of each process of the node that answers, since the node started",
+    ("ClusterStatus", "incidents"): "the last processes of that node that ended unasked, oldest first",
     ("ClusterStatus", "mode"): "`single` or `cluster`",
     ("ClusterStatus", "node_id"): "the node that answers",
     ("NodeView", "address"): "where other nodes reach it; empty when the node is alone",
@@ -179,7 +182,7 @@ OTHER_LIMITS = (
     ("gateway/http/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
     ("gateway/shards/client.py", "IN_FLIGHT_MAX", "calls under way from the gateway to one shard"),
-    ("gateway/health.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
+    ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
     ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
     ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
@@ -583,7 +586,8 @@ def all_keys() -> str:
 def metrics() -> str:
     figures = Metrics()
     figures.observe("POST", "/enqueue", 201, 0.0)
-    content = figures.render([_a_status()], [], Lag(0.0, "", 0, 0.0, 0.0)).decode()
+    lag, report = Lag(0.0, "", 0, 0.0, 0.0), HealthReport("healthy")
+    content = figures.render([_a_status()], [], lag, report, {"shard-0": 0}).decode()
     rows = []
     for family in text_string_to_metric_families(content):
         if family.name.endswith("_created"):

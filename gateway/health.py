@@ -3,31 +3,42 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from corvo import __version__
 from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
+from corvo.model.incidents import NodeRecord
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.cluster import (
     ClusterStatus,
     GetStatus,
+    HealthReport,
     MirrorView,
     ServerInfo,
     ShardStatus,
-    ShardView,
 )
 from corvo.runtime.heartbeat import read_heartbeats
+from corvo.runtime.process import read_record
 from gateway.http.messages import Request
 from gateway.search.database import ReadDb
 from gateway.search.lag import Lag, read_lag
 from gateway.shards.client import Shards
+from gateway.shards.health_scale import health_of, read_db_fault
 from gateway.shards.replicas import Group, is_cluster, members_of, node_views, shard_view
 
 ASK_S = 1.0
 # What the shard here says when the replica elsewhere says nothing; its own words are for those who ask for a change.
 SILENCE = frozenset({"NOT_LEADER", "OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED", "SHARD_UNAVAILABLE"})
-LAG_MS_MAX = 10_000.0  # beyond this, lists are too old to be called ready
+
+
+class NodeState(NamedTuple):
+    """One look at everything that this node reaches."""
+
+    owns: list[ShardStatus | BaseException]  # the replicas here, by shard
+    groups: list[Group]
+    lag: Lag | None
+    report: HealthReport
 
 
 class Health:
@@ -57,34 +68,33 @@ class Health:
         except Refusal:
             return None
 
-    async def leaderless(self) -> list[str]:
-        """What keeps the shards from serving, a sentence each; empty when all have a leader."""
-        return [
-            f"shard {shard}: {status if isinstance(status, BaseException) else 'no leader'}"
-            for shard, status in enumerate(await self.statuses())
-            if isinstance(status, BaseException) or not status.leader
-        ]
-
-    async def unready(self) -> list[str]:
-        faults = ["draining"] if self._draining.is_set() else []
-        faults += await self.leaderless()
-        lag = await self.lag()
-        if lag is None:
-            faults.append("read.db cannot be read")
-        elif lag.lag_ms > LAG_MS_MAX:
-            faults.append(f"read.db is {lag.lag_ms:.0f} ms behind")
-        return faults
-
-    async def cluster_status(self, body: None, request: Request) -> Answer:
+    async def look(self) -> NodeState:
         owns, lag = await asyncio.gather(self.statuses(), self.lag())
         groups = await asyncio.gather(*(self._group(shard, own) for shard, own in enumerate(owns)))
+        report = health_of(owns, groups, None if lag is None else lag.lag_ms, self.hung())
+        return NodeState(owns, groups, lag, report)
+
+    def unready(self, state: NodeState) -> list[str]:
+        """Why this node should get no requests, a sentence each. One that is only degraded serves them."""
+        faults = ["draining"] if self._draining.is_set() else []
+        if state.report.level == "unavailable":
+            return [*faults, state.report.sentence]
+        fault = read_db_fault(None if state.lag is None else state.lag.lag_ms)
+        return [*faults, fault] if fault else faults
+
+    def record(self) -> NodeRecord:
+        """What happened to the processes of this node."""
+        return read_record(self._run_dir)
+
+    async def cluster_status(self, body: None, request: Request) -> Answer:
+        owns, groups, lag, report = await self.look()
         views = [shard_view(shard, own, group) for shard, (own, group) in enumerate(zip(owns, groups, strict=True))]
         known = [own for own in owns if isinstance(own, ShardStatus)]
-        is_healthy = lag is not None and all(_is_healthy(view) for view in views)
+        record = self.record()
         return Answer(
             200,
             ClusterStatus(
-                status="healthy" if is_healthy else "degraded",
+                status=report.level,
                 mode="cluster" if is_cluster(known) else "single",
                 node_id=self._node_id,
                 version=__version__,
@@ -93,6 +103,9 @@ class Health:
                 groups=views,
                 mirror=None if lag is None else _mirror_view(lag),
                 nodes=node_views(self._node_id, groups),
+                reasons=report.reasons,
+                restarts=record.restarts,
+                incidents=record.incidents,
             ),
         )
 
@@ -125,7 +138,3 @@ def _mirror_view(lag: Lag) -> MirrorView:
         rebuilt_at=to_rfc3339(int(lag.rebuilt_at * 1e9)),
         rebuild_ms=round(lag.rebuild_ms, 3),
     )
-
-
-def _is_healthy(view: ShardView) -> bool:
-    return view.error is None and bool(view.leader_id) and all(replica.error is None for replica in view.replicas)

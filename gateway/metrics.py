@@ -18,7 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from corvo import __version__
-from corvo.queries.cluster import Histogram, ShardStatus
+from corvo.queries.cluster import HealthReport, Histogram, ShardStatus
 from corvo.queries.queues import QueueView
 from gateway.search.lag import Lag
 from gateway.shards.replicas import members_of
@@ -76,10 +76,18 @@ class Metrics:
             histogram = self._served[key] = Histogram(_BUCKETS, [0] * (len(_BUCKETS) + 1))
         histogram.observe(perf_counter() - started)
 
-    def render(self, statuses: list[ShardStatus], queues: list[QueueView], lag: Lag | None) -> bytes:
+    def render(
+        self,
+        statuses: list[ShardStatus],
+        queues: list[QueueView],
+        lag: Lag | None,
+        report: HealthReport,
+        restarts: dict[str, int],
+    ) -> bytes:
         registry = CollectorRegistry()
         registry.register(_Gateway(str(self.gateway), self.in_flight, self._served))
         registry.register(_Shards(statuses, queues, lag))
+        registry.register(_Node(report, restarts))
         return generate_latest(registry)
 
 
@@ -109,6 +117,22 @@ class _Gateway(Collector):
         build = GaugeMetricFamily("corvo_build_info", "always 1", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
+
+
+class _Node(Collector):
+    def __init__(self, report: HealthReport, restarts: dict[str, int]) -> None:
+        self._report = report
+        self._restarts = restarts
+
+    def collect(self) -> Iterator[Metric]:
+        text = "0 healthy, 1 degraded, 2 unavailable, as this node sees it"
+        yield GaugeMetricFamily("corvo_health", text, self._report.number)
+        restarts = CounterMetricFamily(
+            "corvo_process_restarts", "restarts of a process since the node started", labels=["process"]
+        )
+        for process, count in self._restarts.items():
+            restarts.add_metric([process], count)
+        yield restarts
 
 
 class _Shards(Collector):

@@ -29,6 +29,7 @@ class HealthView(msgspec.Struct):
     status: str
     raft_state: str
     leader: str
+    health: str = ""  # a word of the scale and its reasons: gateway/shards/health_scale.py
 
 
 class Pages:
@@ -69,26 +70,26 @@ class Pages:
         return _json(200, HealthView("ok", "", self._node_id))
 
     async def _healthz(self, request: Request) -> Response:
-        faults = await self._health.leaderless()
-        if faults:
-            return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
-        return _json(200, HealthView("ok", "leader", self._node_id))
+        report = (await self._health.look()).report
+        if report.level == "unavailable":
+            return _json(503, ErrorBody(report.sentence, "UNHEALTHY"))
+        return _json(200, HealthView("ok", "leader", self._node_id, report.sentence))
 
     async def _readyz(self, request: Request) -> Response:
-        faults = await self._health.unready()
-        if faults:
+        state = await self._health.look()
+        if faults := self._health.unready(state):
             return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
-        return _json(200, HealthView("ready", "leader", self._node_id))
+        return _json(200, HealthView("ready", "leader", self._node_id, state.report.sentence))
 
     async def metrics(self, request: Request) -> Response:
-        statuses = [status for status in await self._health.statuses() if isinstance(status, ShardStatus)]
-        lag = await self._health.lag()
+        state = await self._health.look()
+        statuses = [status for status in state.owns if isinstance(status, ShardStatus)]
         known: list[QueueView] = []
         try:
             known = await queues.answer(self._read_db)
         except Refusal:
             pass  # the lag is missing from the page too: that is the alarm
-        content = self._metrics.render(statuses, known, lag)
+        content = self._metrics.render(statuses, known, state.lag, state.report, self._health.record().restarts)
         return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _describe(self, request: Request) -> Response:

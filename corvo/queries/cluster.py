@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Endpoint, Query, Read
+from corvo.model.incidents import Incident
 from corvo.queries.members import GroupMembers
 from corvo.state.tables import Tables
 
@@ -178,7 +179,27 @@ class MirrorView(msgspec.Struct):
     rebuild_ms: float = 0.0
 
 
+LEVELS = ("healthy", "degraded", "unavailable")
+
+
+class HealthReport(msgspec.Struct, frozen=True):
+    """How the node that is asked sees itself and its cluster. `level` is one of LEVELS."""
+
+    level: str
+    reasons: list[str] = []
+
+    @property
+    def number(self) -> int:
+        return LEVELS.index(self.level)
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.level}: {'; '.join(self.reasons)}" if self.reasons else self.level
+
+
 class ClusterStatus(msgspec.Struct):
+    """`status` and `reasons` are a HealthReport; `restarts` and `incidents` are of the node that is asked."""
+
     status: str
     mode: str
     node_id: str
@@ -188,6 +209,13 @@ class ClusterStatus(msgspec.Struct):
     groups: list[ShardView]
     mirror: MirrorView | None
     nodes: list[NodeView] = []
+    reasons: list[str] = []
+    restarts: dict[str, int] = {}  # of each process since the node started
+    incidents: list[Incident] = []
+
+    @property
+    def health(self) -> HealthReport:
+        return HealthReport(self.status, self.reasons)
 
 
 class ServerInfo(msgspec.Struct):

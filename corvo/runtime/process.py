@@ -18,6 +18,7 @@ from typing import IO, Any
 import msgspec
 import structlog
 
+from corvo.model.incidents import NodeRecord
 from corvo.runtime.settings import Settings
 
 BACKLOG = 1024  # connections that wait for a gateway to take them; the kernel may allow fewer
@@ -94,6 +95,21 @@ def write_settings(settings: Settings) -> None:
 
 def read_settings(run_dir: Path) -> Settings:
     return msgspec.json.decode((run_dir / "settings.json").read_bytes(), type=Settings)
+
+
+def write_record(run_dir: Path, record: NodeRecord) -> None:
+    """Whole or not at all: gateways read it at any moment."""
+    draft = run_dir / "incidents.json.new"
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(record)))
+    draft.replace(run_dir / "incidents.json")
+
+
+def read_record(run_dir: Path) -> NodeRecord:
+    """Empty where there is no supervisor."""
+    try:
+        return msgspec.json.decode((run_dir / "incidents.json").read_bytes(), type=NodeRecord)
+    except FileNotFoundError:
+        return NodeRecord()
 
 
 def read_identity(data_dir: Path) -> Identity | None:

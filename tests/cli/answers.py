@@ -32,7 +32,7 @@ def a_shard(number: int = 0, **values: Any) -> ShardView:
 
 
 def a_status(shards: int = 4, **values: Any) -> ClusterStatus:
-    fixed = _of(status="ok", mode="single", node_id="node-1", version="0.1.0", shards=shards, fsync=True)
+    fixed = _of(status="healthy", mode="single", node_id="node-1", version="0.1.0", shards=shards, fsync=True)
     groups = [a_shard(number) for number in range(shards)]
     return ClusterStatus(**{**fixed, "groups": groups, "mirror": MirrorView(4.0, "g1", 12), **values})
 

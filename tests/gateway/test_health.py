@@ -2,8 +2,10 @@
 
 from corvo import __version__
 from corvo.model.errors import Refusal, Refused
+from corvo.model.incidents import Incident, NodeRecord
 from corvo.queries.cluster import ReplicaStatus, TransferStatus
 from corvo.queries.members import GroupMembers
+from corvo.runtime.process import write_record
 from tests.gateway.fake_shards import FakeShards, a_status
 from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
@@ -21,12 +23,13 @@ def test_a_node_in_order_is_healthy(house: WholeHouse) -> None:
     assert status["mirror"]["lag_ms"] >= 0
 
 
-def test_a_shard_that_is_gone_degrades_the_node_and_shows_why(blind_house: WholeHouse) -> None:
+def test_a_shard_that_is_gone_is_unavailable_and_shows_why(blind_house: WholeHouse) -> None:
     blind_house.shards.refusing[1] = Refusal("SHARD_UNAVAILABLE", "not reachable")
 
     status = blind_house.get("/cluster/status").json
 
-    assert status["status"] == "degraded"
+    assert status["status"] == "unavailable"
+    assert status["reasons"] == ["shard 1: no answer from the process on this node", "read.db cannot be read"]
     assert status["mirror"] is None
     assert [(group["shard"], group["state"]) for group in status["groups"]] == [(0, "leader"), (1, "unreachable")]
     assert status["groups"][1]["error"] == "not reachable"
@@ -142,12 +145,14 @@ def test_a_member_that_does_not_answer_degrades_the_cluster(house: WholeHouse) -
 
     status = house.get("/cluster/status").json
 
-    assert status["status"] == "degraded"
+    assert (status["status"], status["reasons"]) == ("degraded", ["node-3 does not answer"])
     away = status["groups"][0]["replicas"][2]
     assert (away["role"], away["error"], away["lag"]) == ("unreachable", "node-3 does not answer", None)
     assert (away["last_contact_ms"], away["mode"]) == (40.0, "snapshot")  # what the leader has of it
     assert [node["is_reachable"] for node in status["nodes"]] == [True, True, False]
-    assert house.page("/readyz").status == 200  # jobs are served
+    for path in ("/readyz", "/healthz"):  # jobs are served
+        assert (house.page(path).status, house.page(path).json["health"]) == (200, "degraded: node-3 does not answer")
+    assert "\ncorvo_health 1.0\n" in house.page("/metrics").content.decode()
 
 
 def test_without_a_leader_no_lag_is_known_and_nobody_is_healthy(house: WholeHouse) -> None:
@@ -157,9 +162,26 @@ def test_without_a_leader_no_lag_is_known_and_nobody_is_healthy(house: WholeHous
 
     status = house.get("/cluster/status").json
 
-    assert status["status"] == "degraded"
+    assert status["status"] == "unavailable"
+    assert status["reasons"] == ["shard 0: no quorum, 1 of 2 voters answers", "node-2 does not answer"]
     assert [one["lag"] for one in status["groups"][0]["replicas"]] == [None, None, None]
-    assert house.page("/healthz").status == house.page("/readyz").status == 503
+    told = "unavailable: shard 0: no quorum, 1 of 2 voters answers; node-2 does not answer"
+    for path in ("/readyz", "/healthz"):
+        assert (house.page(path).status, house.page(path).json["error"]) == (503, told)
+    assert "\ncorvo_health 2.0\n" in house.page("/metrics").content.decode()
+
+
+def test_restarts_and_incidents_of_the_node_are_told(house: WholeHouse) -> None:
+    house.run_dir.mkdir()
+    write_record(
+        house.run_dir, NodeRecord({"mirror": 0, "shard-0": 2}, [Incident("2026-01-01T00:00:00Z", "shard-0", "x")])
+    )
+
+    status = house.get("/cluster/status").json
+
+    assert status["restarts"] == {"mirror": 0, "shard-0": 2}
+    assert status["incidents"] == [{"at": "2026-01-01T00:00:00Z", "process": "shard-0", "reason": "x"}]
+    assert 'corvo_process_restarts_total{process="shard-0"} 2.0' in house.page("/metrics").content.decode()
 
 
 def test_of_two_who_say_that_they_lead_the_later_term_is_believed(house: WholeHouse) -> None:

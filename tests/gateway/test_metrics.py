@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from corvo.queries.cluster import ReplicaStatus, ShardStatus
+from corvo.queries.cluster import HealthReport, ReplicaStatus, ShardStatus
 from corvo.queries.members import GroupMembers
 from corvo.queries.queues import QueueView
 from gateway.app import ENDPOINTS
@@ -18,6 +18,8 @@ from tests.gateway.fake_shards import a_histogram, a_status
 from tests.support.builders import job_id
 
 Samples = dict[str, list[tuple[dict[str, str], float]]]
+
+WELL = HealthReport("healthy")
 
 
 def samples_of(content: bytes) -> Samples:
@@ -34,7 +36,7 @@ def a_lag(lag_ms: float) -> Lag:
 
 
 def rendered(statuses: list[ShardStatus], queues: list[QueueView] | None = None, lag: float | None = 5.0) -> Samples:
-    return samples_of(Metrics().render(statuses, queues or [], None if lag is None else a_lag(lag)))
+    return samples_of(Metrics().render(statuses, queues or [], None if lag is None else a_lag(lag), WELL, {}))
 
 
 def a_queue(name: str, **counts: int) -> QueueView:
@@ -48,8 +50,15 @@ def a_queue(name: str, **counts: int) -> QueueView:
     )
 
 
+def test_health_and_restarts_are_figures() -> None:
+    samples = samples_of(Metrics().render([], [], None, HealthReport("unavailable"), {"mirror": 0, "shard-1": 2}))
+
+    assert samples["corvo_health"] == [({}, 2.0)]
+    assert samples["corvo_process_restarts_total"] == [({"process": "mirror"}, 0.0), ({"process": "shard-1"}, 2.0)]
+
+
 def test_the_page_is_read_by_prometheus_own_reader() -> None:
-    content = Metrics().render([a_status(0), a_status(1)], [a_queue("mail", pending=2)], a_lag(1_500))
+    content = Metrics().render([a_status(0), a_status(1)], [a_queue("mail", pending=2)], a_lag(1_500), WELL, {})
     families = {family.name: family.type for family in text_string_to_metric_families(content.decode())}
 
     assert families["corvo_http_requests"] == "counter"
@@ -136,7 +145,7 @@ def test_the_read_database_says_how_much_was_written_and_when_it_was_built() -> 
 
 
 def counted(house: House) -> dict[tuple[str, str, str], float]:
-    samples = samples_of(house.metrics.render([], [], None))
+    samples = samples_of(house.metrics.render([], [], None, WELL, {}))
     return {
         (labels["method"], labels["route"], labels["status"]): value
         for labels, value in samples.get("corvo_http_requests_total", [])
@@ -187,7 +196,7 @@ def test_the_time_of_a_request_falls_into_a_bucket() -> None:
     with House() as house:
         for _ in range(4):
             house.post("/enqueue", {"queue": "mail"})
-        samples = samples_of(house.metrics.render([], [], None))
+        samples = samples_of(house.metrics.render([], [], None, WELL, {}))
 
     buckets = [value for _, value in samples["corvo_http_request_duration_seconds_bucket"]]
     assert buckets == sorted(buckets)
@@ -200,7 +209,7 @@ def test_the_time_of_a_request_falls_into_a_bucket() -> None:
 def test_every_count_says_of_which_gateway_it_is() -> None:
     metrics = Metrics(3)
     metrics.observe("POST", "/enqueue", 201, 0.0)
-    samples = samples_of(metrics.render([a_status(0)], [], None))
+    samples = samples_of(metrics.render([a_status(0)], [], None, WELL, {}))
 
     for name, found in samples.items():
         assert all(labels.get("gateway") == ("3" if "_http_" in name else None) for labels, _ in found), name
@@ -210,7 +219,7 @@ def test_requests_under_way_are_shown() -> None:
     seen: list[Any] = []
 
     async def page(scope: Any, receive: Any, send: Any) -> None:
-        seen.append(samples_of(house.metrics.render([], [], None))["corvo_http_requests_in_flight"])
+        seen.append(samples_of(house.metrics.render([], [], None, WELL, {}))["corvo_http_requests_in_flight"])
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"a page"})
 

@@ -192,6 +192,27 @@ def begins_after(leader: ClusterNode, queue: str, index: int) -> bool:
     return status is not None and status.groups[0].commit_index - status.groups[0].log_entries > index
 
 
+def test_health_names_the_node_that_is_missed_and_then_the_shards_without_a_quorum(cluster: Cluster) -> None:
+    asked, second, third = cluster.nodes
+    wait_until(lambda: health(asked) == "healthy", "the cluster to be healthy", 60.0)
+
+    second.kill()
+    wait_until(lambda: health(asked) == "degraded: node-2 does not answer", "node-2 to be missed", 60.0)
+    assert httpx.get(f"{asked.url}/readyz", timeout=10.0).json()["health"] == "degraded: node-2 does not answer"
+
+    third.kill()
+    told = "unavailable: shards 0, 1: no quorum, 1 of 3 voters answers; node-2 does not answer; node-3 does not answer"
+    wait_until(lambda: health(asked) == told, "the quorum to be missed", 60.0)
+    ready = httpx.get(f"{asked.url}/readyz", timeout=10.0)
+    assert (ready.status_code, told in ready.json()["error"]) == (503, True)
+    assert "\ncorvo_health 2.0\n" in httpx.get(f"{asked.url}/metrics", timeout=10.0).text
+
+
+def health(node: ClusterNode) -> str:
+    status = node.status()
+    return "no answer" if status is None else status.health.sentence
+
+
 @pytest.mark.parametrize(
     ("shards", "reason"),
     [(SHARDS, "belongs to another cluster"), (SHARDS + 1, f"has {SHARDS} shards and this node {SHARDS + 1}")],

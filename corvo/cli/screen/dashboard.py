@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from corvo.cli.screen.show import columns, cut, headline, plain
+from corvo.cli.screen.show import columns, cut, headline, plain, restarts
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.cluster import ClusterStatus, ShardView
 from corvo.queries.queues import QueueView
@@ -75,8 +75,9 @@ def picture(before: Look | None, after: Look, history: Sequence[Rates], line: Li
     """Everything, within the width and height given."""
     width, height = max(size[0], WIDTH_MIN), max(size[1], HEIGHT_MIN)
     wanted = [len(after.queues), len(after.status.groups), len(after.workers)]
-    spaces = allot(wanted, height - _FIXED_LINES)
-    parts: list[RenderableType] = [_headline(after.status, line), *_sparklines(history, width)]
+    troubles = _troubles(after)
+    spaces = allot(wanted, height - _FIXED_LINES - len(troubles))
+    parts: list[RenderableType] = [_headline(after.status, line), *troubles, *_sparklines(history, width)]
     for grid in (
         _queues(before, after, spaces[0]),
         _shards(before, after, spaces[1]),
@@ -137,6 +138,18 @@ def _headline(status: ClusterStatus, line: Line) -> Text:
         text = Text.assemble((f"STALE {line.age_s:.0f} s ", "bold red"), text)
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
+
+
+def _troubles(after: Look) -> list[Text]:
+    """Restarts and the last incident in one line; none where nothing happened."""
+    status = after.status
+    if not any(status.restarts.values()) and not status.incidents:
+        return []
+    text = Text(f"restarts: {restarts(status)}", "yellow", no_wrap=True, overflow="ellipsis")
+    if status.incidents:
+        last = status.incidents[-1]
+        text.append(f" · last {age(last.at, after.now_ns)} ago: {last.process}, ").append_text(plain(last.reason))
+    return [text]
 
 
 def _sparklines(history: Sequence[Rates], width: int) -> list[Text]:

@@ -211,15 +211,32 @@ def status(view: ClusterStatus) -> Group:
             str(shard.waiting),
             str(shard.mirror_lag_entries),
         )
-    return Group(headline(view), grid)
+    return Group(headline(view), grid, *incidents(view))
+
+
+def incidents(view: ClusterStatus) -> list[RenderableType]:
+    """Restarts and last incidents of the node that was asked; nothing where there were none."""
+    if not any(view.restarts.values()) and not view.incidents:
+        return []
+    parts: list[RenderableType] = [Text(), plain(f"restarts since {view.node_id} started: {restarts(view)}")]
+    if view.incidents:
+        grid = columns("INCIDENT", "PROCESS", "REASON")
+        for one in view.incidents:
+            grid.add_row(when(one.at), plain(one.process), plain(one.reason))
+        parts.append(grid)
+    return parts
+
+
+def restarts(view: ClusterStatus) -> str:
+    return ", ".join(f"{name} {count}" for name, count in view.restarts.items() if count) or "none"
 
 
 def headline(view: ClusterStatus) -> Text:
     fsync = "fsync on" if view.fsync else "fsync off: a power cut may lose acknowledged jobs"
     mirror = f"read.db {view.mirror.lag_ms:.0f} ms behind" if view.mirror else "read.db does not answer"
-    style = "green" if view.status in ("ok", "healthy") else "red"
+    style = {"healthy": "green", "degraded": "yellow"}.get(view.status, "red")
     rest = f" · {view.mode} · {view.node_id} · {view.shards} shards · {fsync} · {mirror}"
-    return Text.assemble(f"Corvo {view.version} ", (view.status, style), rest)
+    return Text.assemble(f"Corvo {view.version} ", (plain(view.health.sentence).plain, style), rest)
 
 
 EVENT_STYLES = {

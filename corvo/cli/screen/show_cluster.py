@@ -3,7 +3,7 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from corvo.cli.screen.show import columns, headline, plain
+from corvo.cli.screen.show import columns, headline, incidents, plain
 from corvo.queries.cluster import ClusterStatus, ReplicaView, ShardView
 from corvo.queries.members import MembersView
 
@@ -16,7 +16,7 @@ def status(view: ClusterStatus) -> Group:
     parts: list[RenderableType] = [headline(view), Text(), _nodes(view), Text(), _groups(view)]
     if transfers := _transfers(view):
         parts += [Text(), transfers]
-    return Group(*parts)
+    return Group(*parts, *incidents(view))
 
 
 def members(view: MembersView) -> RenderableType:

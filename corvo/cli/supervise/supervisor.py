@@ -36,7 +36,10 @@ from supervisor.supervisord import Supervisor
 from corvo.cli.supervise.hang_watch import HangWatch, look_interval_s
 from corvo.cli.supervise.programs import GATEWAYS
 from corvo.cli.supervise.signals import stop_signals
+from corvo.model.incidents import Incident, NodeRecord
+from corvo.model.timestamps import to_rfc3339
 from corvo.runtime.heartbeat import SUFFIX, heartbeat_path, read_heartbeats
+from corvo.runtime.process import write_record
 
 RESTART_S_FIRST = 0.1  # pause before the second restart in a row; the first comes at once
 RESTART_S_MAX = 0.8  # a killed process is back within a second, even in the middle of a crash loop
@@ -74,6 +77,7 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
 
     is_restart = False
     last_end = ""  # how it ended the last time
+    why_killed = ""  # by us, because it hung
 
     def change_state(self, new_state: int, expected: bool = True) -> None:
         super().change_state(new_state, expected)
@@ -95,11 +99,16 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
         except OSError:
             pass
         log.info("process restarted" if self.is_restart else "process started", name=self.config.name, pid=pid)
+        if self.is_restart:
+            self.config.options.record.restart(self.config.name)
+            self.config.options.keep_record()
         self.is_restart = True
         return result
 
-    def end_hung(self) -> None:
+    def end_hung(self, silent_s: float) -> None:
         """Not by supervisord's `kill`, after which it would not be started again."""
+        log.warning("process hangs: killing it", name=self.config.name, pid=self.pid, silent_s=round(silent_s, 1))
+        self.why_killed = f"no heartbeat for {silent_s:.0f} s, killed"
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -114,6 +123,10 @@ class Child(Subprocess):  # type: ignore[misc]  # supervisor has no types
         is_in_order = was_asked and os.WIFEXITED(status)  # not when it had to be killed because it would not stop
         say = log.info if is_in_order else log.warning
         say("process exited", name=self.config.name, pid=pid, why=self.last_end, lived_s=lived_s)
+        if not was_asked and status != 0:  # 0: it wants to be started anew, with another state or certificate
+            reason, self.why_killed = self.why_killed or self.last_end, ""
+            self.config.options.record.note(Incident(to_rfc3339(time.time_ns()), self.config.name, reason))
+            self.config.options.keep_record()
 
 
 class ChildConfig(ProcessConfig):  # type: ignore[misc]  # supervisor has no types
@@ -128,6 +141,13 @@ class NodeOptions(ServerOptions):  # type: ignore[misc]  # supervisor has no typ
         super().__init__()
         self.run_dir = run_dir
         self.listeners = listeners
+        self.record = NodeRecord()
+
+    def keep_record(self) -> None:
+        try:
+            write_record(self.run_dir, self.record)
+        except OSError as error:  # a full disk, for one: the processes matter more
+            log.warning("incidents cannot be written", reason=str(error))
 
     def processes_from_section(self, parser: Any, section: str, group_name: str, klass: Any = None) -> Any:
         return super().processes_from_section(parser, section, group_name, ChildConfig)
@@ -159,6 +179,8 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
 
     def runforever(self) -> None:
         events.subscribe(events.ProcessStateFatalEvent, self._fail)
+        self.options.record.restarts = dict.fromkeys(sorted(child.config.name for child in self._children()), 0)
+        self.options.keep_record()
         wake_reader, wake_writer = os.pipe()
         os.set_blocking(wake_reader, False)
         os.set_blocking(wake_writer, False)
@@ -194,9 +216,7 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
         hung = watch.look(now_s, read_heartbeats(self.options.run_dir))
         for child in self._children():
             if child.config.name in hung and child.pid:
-                silent_s = round(hung[child.config.name], 1)
-                log.warning("process hangs: killing it", name=child.config.name, pid=child.pid, silent_s=silent_s)
-                child.end_hung()
+                child.end_hung(hung[child.config.name])
 
     def _heed(self, number: int) -> None:
         if number == signal.SIGCHLD:

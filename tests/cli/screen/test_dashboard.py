@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from corvo.cli.screen.dashboard import Line, Look, Rates, age, allot, picture, rates, short, sparkline
+from corvo.model.incidents import Incident
 from tests.cli.answers import NOON, NOON_NS, a_cluster, a_look, a_queue, a_replica, a_shard, a_status, a_worker
 
 
@@ -60,7 +61,13 @@ def test_the_picture_shows_queues_shards_and_workers() -> None:
 def test_the_picture_fits_the_terminal_whatever_there_is_to_show(size: tuple[int, int]) -> None:
     after = a_look(
         2.0,
-        status=a_status(64),
+        status=a_status(
+            64,
+            status="degraded",
+            reasons=["node-2 does not answer"] * 9,
+            restarts={f"shard-{number}": 3 for number in range(64)},
+            incidents=[Incident(NOON, "shard-1", "x" * 300)],
+        ),
         queues=[a_queue(f"{'q' * 190}-{number}", pending=10**9, completed=10**12) for number in range(300)],
         workers=[a_worker("w" * 200 + str(number), hostname="h" * 200, queues=["q" * 99] * 9) for number in range(300)],
     )
@@ -71,6 +78,16 @@ def test_the_picture_fits_the_terminal_whatever_there_is_to_show(size: tuple[int
     assert max(map(len, shown)) <= size[0]
     assert sum("more" in line for line in shown) == 3
     assert any("QUEUE" in line for line in shown) and any("WORKER" in line for line in shown)
+
+
+def test_restarts_and_the_last_incident_are_a_line() -> None:
+    incidents = [Incident(NOON, "mirror", "exit status 1"), Incident(NOON, "shard-1", "terminated by SIGKILL")]
+    hurt = a_look(status=a_status(restarts={"mirror": 1, "shard-0": 0, "shard-1": 2}, incidents=incidents))
+
+    shown = drawn(None, hurt).splitlines()
+
+    assert shown[1] == "restarts: mirror 1, shard-1 2 · last 0s ago: shard-1, terminated by SIGKILL"
+    assert "restarts" not in drawn(None, a_look())
 
 
 def test_an_old_picture_says_so() -> None:

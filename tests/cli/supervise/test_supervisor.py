@@ -1,6 +1,7 @@
 """Processes that die, and how they come back: real processes, real signals."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 from corvo.cli.supervise.programs import DEATHS_MAX, Program
 from corvo.cli.supervise.supervisor import restart_pause_s
 from corvo.runtime.heartbeat import ProcessHeartbeat, read_heartbeats
+from corvo.runtime.process import read_record
 from tests.cli.nodes import dummies, running, tried
 
 pytestmark = pytest.mark.system
@@ -36,6 +38,9 @@ def test_a_killed_process_is_back_within_a_fraction_of_a_second(tmp_path: Path) 
         assert restarted["name"] == "shard-1"
         assert datetime.fromisoformat(restarted["timestamp"]).timestamp() - killed_at < 0.4
         assert len(node.said("up", "gateway")) == len(node.said("up", "shard-0")) == 1
+        record = read_record(tmp_path / "data/run")
+        assert record.restarts == {"gateway": 0, "mirror": 0, "shard-0": 0, "shard-1": 1}
+        assert [(one.process, one.reason) for one in record.incidents] == [("shard-1", "terminated by SIGKILL")]
 
 
 def test_the_output_of_processes_is_passed_on_as_it_is(tmp_path: Path) -> None:
@@ -141,6 +146,9 @@ def test_a_process_that_hangs_is_killed_and_the_log_says_why(tmp_path: Path) -> 
         assert (events[1]["name"], events[1]["level"]) == ("shard-0", "warning")
         assert events[1]["silent_s"] >= 3
         assert events[2]["why"] == "terminated by SIGKILL"
+        incident = read_record(tmp_path / "data/run").incidents[0]
+        assert incident.process == "shard-0"
+        assert re.fullmatch(r"no heartbeat for \d+ s, killed", incident.reason)
 
 
 def test_without_a_limit_a_process_may_be_silent(tmp_path: Path) -> None:
