@@ -3,8 +3,9 @@
     python -m chaos.rolling_restart                  once around three nodes of its own
     python -m chaos.rolling_restart --rounds 5
 
-Each node is stopped with SIGTERM and must end with exit code 0. Clients send a refused request again for one second, to
-the next node: a request that fails all the same is a violation.
+Each node is stopped with SIGTERM and must end with exit code 0. Connections to it break, so clients must retry: they
+send a broken or refused request again, to the next node, for one second. A request that fails all the same is a
+violation. The line before the verdict says how many calls were sent again.
 Exit code 0: every promise kept. 1: violations, listed.
 """
 

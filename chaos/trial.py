@@ -16,7 +16,7 @@ from chaos import checkers
 from chaos.cluster import Cluster
 from chaos.kill_shards import report, settled, unlike_rows
 from chaos.node import wait_until
-from chaos.workload import Workload
+from chaos.workload import History, Workload
 
 FLOW_S = 60.0
 DRAIN_S = 90.0
@@ -102,11 +102,22 @@ def run(trial: Trial, harm: Harm, rounds: int) -> list[str]:
         trial.load.stop()
     history = trial.load.history
     print(
-        f"{len(history.enqueued)} jobs in {time.monotonic() - started:.0f} s; refusals {dict(history.refusals)}, broken"
-        f" calls {history.broken_calls}, longest trouble of a request {history.longest_trouble_s:.1f} s",
+        f"{len(history.enqueued)} jobs in {time.monotonic() - started:.0f} s; {retries(history)}",
         flush=True,
     )
     return faults
+
+
+def retries(history: History) -> str:
+    """What clients did about calls that broke or were refused: a server that restarts cannot spare them that."""
+    broken, refused = history.broken_calls, history.refusals.total()
+    if not broken and not refused:
+        return "no client had to send a call again"
+    codes = ", ".join(f"{code} {count}" for code, count in sorted(history.refusals.items()))
+    return (
+        f"clients sent {broken + refused} calls again: {broken} broke, {refused} were refused"
+        f"{f' ({codes})' if codes else ''}; the longest took {history.longest_trouble_s:.1f} s"
+    )
 
 
 def _hurt(trial: Trial, harm: Harm, rounds: int) -> list[str]:
