@@ -116,12 +116,12 @@ def operations_of(payload: bytes) -> tuple[int, list[Operation]]:
         raise Corrupt(f"an entry of the log cannot be read: {error}") from error
 
 
-def pieces(items: list[T], size_of: Callable[[T], int], bytes_max: int) -> Iterator[list[T]]:
+def pieces(items: list[T], size_of: Callable[[T], int], bytes_max: int, count_max: int = 2**62) -> Iterator[list[T]]:
     """All in one, unless that would be larger than a message should be; in their order."""
     size = first = 0
     for number, item in enumerate(items):
         size += size_of(item)
-        if size > bytes_max and number > first:
+        if (size > bytes_max or number - first >= count_max) and number > first:
             yield items[first:number]
             first, size = number, size_of(item)
     yield items[first:] if first else items

@@ -181,7 +181,7 @@ OTHER_LIMITS = (
     ("gateway/http/http2.py", "RESETS_MAX", "requests that a connection of HTTP/2 may take back beyond those answered"),
     ("gateway/http/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
-    ("gateway/shards/client.py", "IN_FLIGHT_MAX", "calls under way from the gateway to one shard"),
+    ("corvo/calls.py", "CALLS_OPEN_MAX", "open calls from a gateway to one shard"),
     ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
     ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corvo import __version__
 from corvo.endpoint import Answer
@@ -59,7 +59,10 @@ class Health:
         ]
 
     async def statuses(self) -> list[ShardStatus | BaseException]:
-        outcomes: list[Any] = await self._shards.ask_each(lambda shard: GetStatus(), ASK_S)
+        calls = [self._shards.ask(shard, GetStatus(), timeout_s=ASK_S) for shard in range(len(self._shards))]
+        outcomes: list[ShardStatus | BaseException] = await asyncio.gather(
+            *(call.future for call in calls), return_exceptions=True
+        )
         return outcomes
 
     async def lag(self) -> Lag | None:
@@ -119,7 +122,7 @@ class Health:
 
     async def _ask_other(self, shard: int, node_id: str) -> ShardStatus:
         try:
-            status: ShardStatus = await self._shards.links[shard].ask(GetStatus(node_id), ASK_S).future
+            status: ShardStatus = await self._shards.ask(shard, GetStatus(node_id), timeout_s=ASK_S)
         except Refusal as refusal:
             if refusal.code in SILENCE:
                 raise Refusal("SHARD_UNAVAILABLE", f"{node_id} does not answer") from None

@@ -35,6 +35,7 @@ from corvo.queries.events import (
 )
 from gateway.http.messages import Disconnected, Request, Streaming, Write, parse_query, to_json
 from gateway.shards.client import Shards
+from gateway.shards.moved_jobs import ask_all
 
 CONNECTIONS_MAX = 1_000
 EVENTS_HELD = 256  # by one connection, of all shards together: about 100 kB, also while its client does not read
@@ -77,8 +78,8 @@ class EventListener:
         return Answer(200, Streaming(b"text/event-stream", connection.run))
 
     async def ask(self, cursor: list[int], events_max: int, filters: Filters) -> list[EventsFound]:
-        return await self.shards.ask_all(
-            [(shard, GetEvents(after, events_max, 0, filters)) for shard, after in enumerate(cursor)]
+        return await ask_all(
+            self.shards, [(shard, GetEvents(after, events_max, 0, filters)) for shard, after in enumerate(cursor)]
         )
 
     def _begin(self, request: Request, wanted: EventsQuery) -> list[int]:
@@ -170,13 +171,13 @@ class ClientConnection:
     async def _park(self, shard: int) -> EventsFound:
         shards = self._listening.shards
         ask = GetEvents(self._cursor[shard], self._at_once, WAIT_MS, self._filters)
-        pending = shards.park(shard, ask, WAIT_MS)
+        call = shards.ask(shard, ask, WAIT_MS)
         try:
-            found: EventsFound = await pending.future
+            found: EventsFound = await call
             return found
         finally:
-            if pending.future.cancelled():  # nobody listens any more: the shard must not wait on
-                shards.recall(shard, pending)
+            if call.future.cancelled():  # nobody listens any more: the shard must not wait on
+                shards.recall(call)
 
     async def _pause(self, refusal: Refusal) -> None:
         log.info("events wait for a shard", reason=refusal.message)

@@ -17,12 +17,13 @@ from typing import Any
 
 import msgspec
 
+from corvo.calls import unreachable
 from corvo.model import weighted_order
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
-from gateway.shards.client import Pending, Shards, unreachable
+from gateway.shards.client import ShardCall, Shards
 
 GRACE_S = 0.05  # a reply within this needs no watch over the client's connection
 
@@ -31,22 +32,22 @@ class Fetcher:
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self._shards = shards
         self._draining = draining
-        self._parked: dict[int, list[tuple[int, Pending]]] = {}  # calls of each waiting fetch, by shard
+        self._waiting: dict[int, list[ShardCall]] = {}  # the calls of each waiting fetch
 
     def drain(self) -> None:
         """End every wait, and let nobody wait from now on."""
         self._draining.set()
-        for calls in list(self._parked.values()):
+        for calls in list(self._waiting.values()):
             self._recall(calls)
 
     async def fetch(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         """`hung_up` returns when the client is gone."""
         begun = self.begin(fetch)
         if begun is not None:
-            return await self.finish(*begun, hung_up)
+            return await self.finish(begun, hung_up)
         return await self._fetch_over(fetch, hung_up)
 
-    def begin(self, fetch: Fetch) -> tuple[int, Pending] | None:
+    def begin(self, fetch: Fetch) -> ShardCall | None:
         """A fetch on one shard leaves in this very tick, behind whatever was asked of that shard before it. None: its
         queues are on several shards."""
         if self._draining.is_set():
@@ -54,16 +55,15 @@ class Fetcher:
         shards = {shard_of_queue(queue, len(self._shards)) for queue in fetch.queues}
         if len(shards) > 1:
             return None
-        shard = shards.pop()
-        return shard, self._shards.park(shard, fetch, fetch.wait_ms)
+        return self._shards.ask(shards.pop(), fetch, fetch.wait_ms)
 
-    async def finish(self, shard: int, pending: Pending, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
-        future: asyncio.Future[list[Claimed]] = pending.future
-        assert isinstance(pending.ask, Fetch)
-        if not pending.ask.wait_ms:
+    async def finish(self, call: ShardCall, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
+        future: asyncio.Future[list[Claimed]] = call.future
+        assert isinstance(call.ask, Fetch)
+        if not call.ask.wait_ms:
             return await future  # nothing to watch over: the shard answers at once
         # A claim may cross the recall: the recall is then answered with it.
-        with self._watched([(shard, pending)], hung_up):
+        with self._watched([call], hung_up):
             return await future
 
     def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
@@ -124,32 +124,27 @@ class Fetcher:
 
     async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> int | None:
         """The shard that has a job. The other awaits are taken back."""
-        awaits: list[tuple[int, Pending]] = []
+        awaits = [self._shards.ask(shard, ask, ask.wait_ms) for shard, ask in asks.items()]
         refusals: list[Refusal] = []
+        waiting: set[asyncio.Future[Any]] = {call.future for call in awaits}
         try:
-            for shard, ask in asks.items():  # one that is full refuses: those before it are taken back, too
-                awaits.append((shard, self._shards.park(shard, ask, ask.wait_ms)))
-            waiting: set[asyncio.Future[Any]] = {pending.future for _, pending in awaits}
             with self._watched(awaits, hung_up):
                 while waiting:
                     done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                    for shard, pending in awaits:
-                        if pending.future in done:
-                            if isinstance(error := pending.future.exception(), Refusal):
-                                refusals.append(error)  # the others may still call
-                            elif pending.future.result():
-                                return shard
+                    for call in awaits:
+                        if call.future in done:
+                            if isinstance(error := call.future.exception(), Refusal):
+                                refusals.append(error)  # the others may still have a job
+                            elif call.future.result():
+                                return call.shard
                 if len(refusals) == len(awaits):
                     raise refusals[0]
-                return None  # the patience of those that could be asked ended, or all were recalled
+                return None  # the wait of those that could be asked ended, or all were recalled
         finally:
-            for shard, pending in awaits:
-                pending.future.add_done_callback(_look_at)
-                if not pending.future.done():
-                    self._shards.recall(shard, pending)
+            self._recall(awaits)
 
     @contextmanager
-    def _watched(self, calls: list[tuple[int, Pending]], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    def _watched(self, calls: list[ShardCall], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
         """Inside, the calls are recalled when the client hangs up or the gateway drains."""
         loop = asyncio.get_running_loop()
         watch: asyncio.Future[None] | None = None
@@ -160,25 +155,19 @@ class Fetcher:
             watch.add_done_callback(lambda ended: None if ended.cancelled() else self._recall(calls))
 
         timer = loop.call_later(GRACE_S, begin)
-        self._parked[id(calls)] = calls
+        self._waiting[id(calls)] = calls
         try:
             yield
         finally:
-            del self._parked[id(calls)]
+            del self._waiting[id(calls)]
             timer.cancel()
             if watch is not None:
                 watch.cancel()
-            for shard, pending in calls:
-                if pending.future.cancelled():  # whoever waited was ended from outside: the shard must not wait on
-                    self._shards.recall(shard, pending)
+            for call in calls:
+                if call.future.cancelled():  # the task that waited was cancelled: the shard must not wait on
+                    self._shards.recall(call)
 
-    def _recall(self, calls: list[tuple[int, Pending]]) -> None:
-        for shard, pending in calls:
-            if not pending.future.done():
-                self._shards.recall(shard, pending)
-
-
-def _look_at(future: "asyncio.Future[Any]") -> None:
-    """An outcome that nobody wants: looked at, so that the loop does not report it as overlooked."""
-    if not future.cancelled():
-        future.exception()
+    def _recall(self, calls: list[ShardCall]) -> None:
+        for call in calls:
+            if not call.future.done():
+                self._shards.recall(call)

@@ -10,16 +10,16 @@ from typing import Any
 
 import structlog
 
-from corvo.endpoint import Operation, PlanContext
+from corvo.endpoint import PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
-from corvo.ops.jobs.fetch import Claimed, Fetch, fetched_job
+from corvo.ops.jobs.fetch import Fetch, fetched_job
 from gateway.api.fetch import Fetcher
 from gateway.api.frame_input import CODECS, Codec, read_frame
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http.messages import FRAME_FAST_PATH, Receive, Scope, Send, to_json
 from gateway.http.websocket import FrameFastPath
-from gateway.shards.client import Pending, Shards
+from gateway.shards.client import ShardCall, Shards
 from gateway.shards.moved_jobs import settle
 from gateway.shards.plan_executor import carry_out
 
@@ -159,48 +159,37 @@ class Stream:
     async def _ask(self, frame: Frame) -> FrameAnswer:
         streams = self._streams
         plan = FramePlan(streams.context, frame)
-        futures = [_ask_or_refusal(streams.shards, shard, operation) for shard, operation in plan.calls]
+        calls = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
         if not plan.separate:
-            return await self._gather(plan, futures, None)
+            return await self._gather(plan, calls, None)
         separate = asyncio.gather(*(carry_out(streams.shards, one) for one in plan.separate), return_exceptions=True)
         try:
-            return await self._gather(plan, futures, separate)
+            return await self._gather(plan, calls, separate)
         finally:
             separate.cancel()  # the client may have gone while we waited for something else
 
     async def _gather(
-        self,
-        plan: FramePlan,
-        futures: "list[asyncio.Future[Any] | Refusal]",
-        separate: "asyncio.Future[list[Any]] | None",
+        self, plan: FramePlan, calls: list[ShardCall], separate: "asyncio.Future[list[Any]] | None"
     ) -> FrameAnswer:
         streams = self._streams
         fetch = plan.fetch
-        begun: tuple[int, Pending] | Refusal | None = None
+        begun: ShardCall | None = None
         # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
         if isinstance(fetch, Fetch) and separate is None and _is_near(plan, fetch, len(streams.shards)):
-            fetch.is_after_operations = bool(plan.calls)
-            try:
-                begun = streams.fetching.begin(fetch)
-            except Refusal as refusal:
-                begun = refusal
-        results = await settle(streams.shards, plan.calls, await _outcomes(futures))
+            fetch.is_after_operations = bool(calls)
+            begun = streams.fetching.begin(fetch)
+        results = await settle(streams.shards, calls)
         results_separate = [] if separate is None else await separate
         if not isinstance(fetch, Fetch):
             return plan.conclude(results, results_separate, fetch)
         try:
-            claimed = await self._claim(fetch, begun)
+            if begun is not None:
+                claimed = await streams.fetching.finish(begun, self._hung_up)
+            else:
+                claimed = await streams.fetching.fetch(fetch, self._hung_up)
         except Refusal as refusal:
             return plan.conclude(results, results_separate, refusal)
         return plan.conclude(results, results_separate, [fetched_job(job) for job in claimed])
-
-    async def _claim(self, fetch: Fetch, begun: tuple[int, Pending] | Refusal | None) -> list[Claimed]:
-        fetching = self._streams.fetching
-        if isinstance(begun, Refusal):
-            raise begun
-        if begun is not None:
-            return await fetching.finish(*begun, self._hung_up)
-        return await fetching.fetch(fetch, self._hung_up)
 
     async def _hung_up(self) -> None:
         await self._gone.wait()
@@ -217,22 +206,3 @@ class Stream:
 def _is_near(plan: FramePlan, fetch: Fetch, shard_count: int) -> bool:
     places = {shard_of_queue(queue, shard_count) for queue in fetch.queues}
     return all(shard in places for shard, _ in plan.calls)
-
-
-def _ask_or_refusal(shards: Shards, shard: int, operation: Operation) -> "asyncio.Future[Any] | Refusal":
-    """A shard that is full must not cost the items of the others."""
-    try:
-        return shards.ask(shard, operation)
-    except Refusal as refusal:
-        return refusal
-
-
-async def _outcomes(futures: "list[asyncio.Future[Any] | Refusal]") -> list[Any]:
-    """Results, with a refusal in place of a shard's. Anything else is a fault of ours and goes up."""
-    outcomes = []
-    for future in futures:
-        try:
-            outcomes.append(future if isinstance(future, Refusal) else await future)
-        except Refusal as refusal:
-            outcomes.append(refusal)
-    return outcomes

@@ -36,7 +36,7 @@ from gateway.mirror.contention import Contention
 from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, FollowPace
 from gateway.mirror.databases import Databases
 from gateway.mirror.home import Home, UntrustedDatabase
-from gateway.mirror.link import ShardLink
+from gateway.mirror.link import ShardQuestions
 from gateway.mirror.shard_writes import ShardWrite
 from gateway.readdb import rebuild_request
 
@@ -71,7 +71,7 @@ class MirrorFollower:
         in every turn, at least once a second while none takes longer."""
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._courses = [
-            Course(shard, ShardLink(context, address), records_max=self._pace.records_max)
+            Course(shard, ShardQuestions(context, shard, address), records_max=self._pace.records_max)
             for shard, address in enumerate(self._addresses)
         ]
         poller = zmq.Poller()

@@ -1,116 +1,94 @@
-"""The mirror's end of the line to one shard: one question at a time, by id, with a deadline.
+"""The mirror's questions to one shard: one at a time, with a deadline.
 
-ZeroMQ may lose a question or its answer, and a restarted shard knows nothing of what its predecessor was asked. So a
-question is given up when its deadline passes or the line drops, and is asked again under a new id; an answer with an
-id that is not awaited is ignored. The line's own events come from a monitor socket, so that a shard that comes back
-is asked at once and not after a parked question's twenty seconds.
+A question is given up when its deadline passes or the connection is lost, and another is asked: by then the mirror may
+want to know something else. An answer to a question that was given up is ignored. The connection's own events wake the
+mirror, so that a shard that comes back is asked at once.
 
-Synchronous and not thread-safe: it belongs to the loop of `follow.py`, which polls `socket` and `events`.
+Synchronous: it belongs to the loop of `follow.py`, which polls `socket` and `events`.
 """
 
-import errno
+import time
+from typing import Any
 
+import structlog
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
+from corvo.calls import CallTable, OpenCall
 from corvo.endpoint import Query
 from corvo.model.errors import Refusal
-from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.queries.feed import FeedBatch, ScanPiece
-from corvo.wire import Call, decode_replies, decode_result, encode, encode_calls
+from corvo.wire import Call
+from gateway.shards.shard_socket import ShardSocket
 
-_HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 1000, 3000
+log = structlog.get_logger()
 
 
-class ShardLink:
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", address: str) -> None:
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.setsockopt(zmq.LINGER, 0)
-        self.socket.setsockopt(zmq.IMMEDIATE, 1)
-        self.socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
-        self.socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
-        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
-        self.socket.setsockopt(zmq.HEARTBEAT_TTL, _HEARTBEAT_TIMEOUT_MS)
-        self.socket.setsockopt(zmq.RECONNECT_IVL, 50)
-        self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-        self.events = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
-        self.events.setsockopt(zmq.LINGER, 0)
-        self._address = address
-        self.socket.connect(address)
-        self.is_up = False
-        self._asked: Query | None = None
-        self._id = 0
-        self._deadline_at = 0.0
+class ShardQuestions:
+    def __init__(self, context: "zmq.Context[Any]", shard: int, address: str) -> None:
+        self._connection = ShardSocket(context, shard, address)
+        self._table = CallTable(shard, waits_for_leader=False)  # any replica answers the mirror
+        self._call: OpenCall | None = None
+        self.deadline_at = 0.0
+
+    @property
+    def socket(self) -> "zmq.Socket[Any]":
+        return self._connection.socket
+
+    @property
+    def events(self) -> Any:
+        return self._connection.events
+
+    @property
+    def is_up(self) -> bool:
+        return self._table.is_up
 
     @property
     def is_asking(self) -> bool:
-        return self._asked is not None
-
-    @property
-    def deadline_at(self) -> float:
-        return self._deadline_at
+        return self._call is not None
 
     def ask(self, query: Query, deadline_ms: int, now: float) -> bool:
-        """Send the question; what was asked before is forgotten at both ends. False: it could not be sent."""
-        calls = [Call(self._id, 0, b"")] if self._asked is not None else []
-        self._id += 1
-        calls.append(Call(self._id, deadline_ms, encode(query)))
-        try:
-            self.socket.send(encode_calls(calls), zmq.NOBLOCK)
-        except zmq.Again:
-            self._asked = None
+        """Send the question; the one before it is forgotten at both ends. False: it could not be sent."""
+        forgotten = [] if self._call is None else [Call(self._call.call_id, 0, b"")]
+        self.forget()
+        call = OpenCall(query, now, now + deadline_ms / 1000)
+        self._table.add(call)
+        self._table.send(now, lambda calls: self._connection.send(forgotten + calls))
+        if not call.is_sent:
+            self._table.drop(call)
             return False
-        self._asked = query
-        self._deadline_at = now + deadline_ms / 1000
+        self._call, self.deadline_at = call, call.deadline
         return True
 
     def forget(self) -> None:
-        self._asked = None
+        if self._call is not None:
+            self._table.drop(self._call)
+            self._call = None
 
     def hurry(self) -> None:
         """Do not wait for the answer: something else is to be asked."""
-        self._deadline_at = 0.0
+        self.deadline_at = 0.0
 
     def receive(self) -> FeedBatch | ScanPiece | Refusal | None:
-        """The answer to the question, if it is among what has arrived."""
-        answer: FeedBatch | ScanPiece | Refusal | None = None
-        while True:
-            try:
-                message = self.socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return answer
-            for reply in decode_replies(message):
-                if self._asked is None or reply.id != self._id:
-                    continue
-                try:
-                    answer = decode_result(type(self._asked), reply)
-                except Refusal as refusal:
-                    answer = refusal
-                self._asked = None
+        """The answer to the question, if it has arrived."""
+        for fault in self._table.receive(self._connection.receive(), time.monotonic()):
+            log.error("result refused", shard=self._table.shard, reason=fault)
+        if self._call is None or not self._call.is_over():
+            return None
+        answer: FeedBatch | ScanPiece | Refusal = self._call.outcome
+        self._call = None
+        return answer
 
     def notice(self) -> bool:
-        """Take in what happened to the line. True when it dropped: whatever was asked is lost."""
-        has_dropped = False
-        while self.events.poll(0):
-            event = recv_monitor_message(self.events)["event"]
-            self.is_up = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
-            if not self.is_up:
-                has_dropped = True
-            self._asked = None
-        if has_dropped and not self.is_up:
-            self._connect_anew()
-        return has_dropped
-
-    def _connect_anew(self) -> None:
-        """libzmq comes back by itself from a peer that went away, but never from a frame over MAXMSGSIZE."""
-        try:
-            self.socket.disconnect(self._address)
-        except zmq.ZMQError as error:
-            if error.errno != errno.ENOENT:  # it has given the line up already
-                raise
-        self.socket.connect(self._address)
+        """Take in what happened to the connection. True when it was lost, and the question with it."""
+        changes = self._connection.changes()
+        if not changes:
+            return False
+        self.forget()
+        if changes[-1]:
+            self._table.come_up()
+        else:
+            self._table.go_down()
+        return False in changes
 
     def close(self) -> None:
-        self.socket.disable_monitor()
-        self.events.close()
-        self.socket.close()
+        self._connection.close()

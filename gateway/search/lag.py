@@ -25,6 +25,7 @@ from corvo.queries.cluster import GetIndex
 from gateway.readdb.schema import mirror_cursors, mirror_meta
 from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.shards.client import Shards
+from gateway.shards.moved_jobs import ask_all
 
 DELIVERY_MS = 100.0
 FRESH_MS = 2_500.0  # two signs of life and a half
@@ -75,7 +76,7 @@ async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
 
 async def catch_up(shards: Shards, read_db: ReadDb) -> None:
     """Until the file holds everything that was answered, by any node, when this was asked."""
-    indexes: list[int] = await shards.ask_all([(shard, GetIndex()) for shard in range(len(shards))])
+    indexes: list[int] = await ask_all(shards, [(shard, GetIndex()) for shard in range(len(shards))])
     await wait_for(read_db, dict(enumerate(indexes)))
 
 

@@ -1,11 +1,12 @@
 """Asks for a job on the shard that has it. A job that moved to another shard keeps its id, which names the old one.
 
 The old shard refuses and says where the job is (`Refusal.moved`): on another shard, or still under way to it. Both are
-handled here, for single asks and for the items of a list: ask the other shard, or ask again after a pause. A caller
+handled here, for whole calls and for the items of a list: ask the other shard, or ask again after a pause. A caller
 never sees `JOB_MOVED`, and `SHARD_UNAVAILABLE` only when the move takes too long.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.queries.jobs import GetJobs
-from gateway.shards.client import Shards
+from gateway.shards.client import ShardCall, Shards
 
 HOPS_MAX = 8
 WAITS_MAX = 20
@@ -33,26 +34,32 @@ _ITEMS: dict[type[Operation] | type[Query], str] = {
 _LOST = Refused("SHARD_UNAVAILABLE", "the job moves from queue to queue; send the request again", 1_000)
 
 
-async def ask_all(shards: Shards, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
-    """As `Shards.ask_all`, wherever the jobs are by now."""
-    try:
-        results = await shards.ask_all(calls)
-    except Refusal as refusal:
-        if _moved(refusal) is None:
-            raise
-        results = [await _follow(shards, shard, ask) for shard, ask in calls]  # each is safe to repeat
-    return await settle(shards, calls, results) if any(type(ask) in _ITEMS for _, ask in calls) else results
+async def ask_all(shards: Shards, calls: Sequence[tuple[int, Operation | Query]]) -> list[Any]:
+    """Results in the order of the calls. The first refusal is raised, after every call has ended."""
+    outcomes = await settle(shards, [shards.ask(shard, ask) for shard, ask in calls])
+    for outcome in outcomes:
+        if isinstance(outcome, Refusal):
+            raise outcome
+    return outcomes
 
 
-async def settle(shards: Shards, calls: Any, results: list[Any]) -> list[Any]:
-    """The results of these calls, with those of moved jobs in their places. Nearly always there is nothing to do."""
-    for place, ((shard, ask), result) in enumerate(zip(calls, results, strict=True)):
-        if type(ask) in _ITEMS and isinstance(result, list):
-            for item in result:
+async def settle(shards: Shards, calls: list[ShardCall]) -> list[Any]:
+    """The outcomes of calls that were asked already, each a result or a `Refusal`, wherever the jobs are by now."""
+    outcomes: list[Any] = []
+    for call in calls:
+        try:
+            outcomes.append(await call)
+        except Refusal as refusal:
+            outcomes.append(refusal)
+    for place, (call, outcome) in enumerate(zip(calls, outcomes, strict=True)):
+        if type(call.ask) in _ITEMS and isinstance(outcome, list):
+            for item in outcome:
                 if type(item) is Refused and _moved(item) is not None:
-                    results[place] = await _follow_items(shards, shard, ask, result)
+                    outcomes[place] = await _follow_items(shards, call, outcome)
                     break
-    return results
+        elif isinstance(outcome, Refusal):
+            outcomes[place] = await _follow(shards, call, outcome)
+    return outcomes
 
 
 def _moved(refusal: Refusal | Refused) -> Moved | None:
@@ -61,28 +68,29 @@ def _moved(refusal: Refusal | Refused) -> Moved | None:
     return refusal.moved
 
 
-async def _follow(shards: Shards, shard: int, ask: Operation | Query) -> Any:
-    hops = waits = 0
-    while hops <= HOPS_MAX and waits <= WAITS_MAX:
+async def _follow(shards: Shards, call: ShardCall, refusal: Refusal) -> Any:
+    """A refusal that says where the job is leads there; any other stands."""
+    shard, hops, waits = call.shard, 0, 0
+    while (moved := _moved(refusal)) is not None:
+        if moved.is_under_way:
+            await asyncio.sleep(refusal.retry_after_ms / 1000)
+            waits += 1
+        else:
+            shard = moved.shard
+            hops += 1
+        if hops > HOPS_MAX or waits > WAITS_MAX:
+            return _LOST.to_refusal()
         try:
-            return await shards.ask(shard, ask)
-        except Refusal as refusal:
-            moved = _moved(refusal)
-            if moved is None:
-                raise
-            if moved.is_under_way:
-                await asyncio.sleep(refusal.retry_after_ms / 1000)
-                waits += 1
-            else:
-                shard = moved.shard
-                hops += 1
-    raise _LOST.to_refusal()
+            return await shards.ask(shard, call.ask)
+        except Refusal as again:
+            refusal = again
+    return refusal
 
 
-async def _follow_items(shards: Shards, shard: int, ask: Operation | Query, result: list[Any]) -> list[Any]:
-    field = _ITEMS[type(ask)]
-    items = getattr(ask, field)
-    places = dict.fromkeys(range(len(items)), shard)
+async def _follow_items(shards: Shards, call: ShardCall, result: list[Any]) -> list[Any]:
+    field = _ITEMS[type(call.ask)]
+    items = getattr(call.ask, field)
+    places = dict.fromkeys(range(len(items)), call.shard)
     hops = waits = 0
     while hops <= HOPS_MAX and waits <= WAITS_MAX:
         elsewhere = _elsewhere(result)
@@ -97,8 +105,12 @@ async def _follow_items(shards: Shards, shard: int, ask: Operation | Query, resu
             waits += 1
         for target in sorted({places[n] for n in elsewhere}):
             numbers = [n for n in elsewhere if places[n] == target]
-            part = msgspec.structs.replace(ask, **{field: [items[n] for n in numbers]})
-            for n, outcome in zip(numbers, await _ask_items(shards, target, part, len(numbers)), strict=True):
+            part = msgspec.structs.replace(call.ask, **{field: [items[n] for n in numbers]})
+            try:
+                outcomes = await shards.ask(target, part)
+            except Refusal as refusal:  # what was answered already must not be lost with it
+                outcomes = [refusal.to_refused()] * len(numbers)
+            for n, outcome in zip(numbers, outcomes, strict=True):
                 result[n] = outcome
     lost = _elsewhere(result)
     return [_LOST if number in lost else item for number, item in enumerate(result)]
@@ -108,11 +120,3 @@ def _elsewhere(result: list[Any]) -> dict[int, Moved]:
     """Where the jobs are whose items were refused because they have moved, by item number."""
     found = {n: _moved(item) for n, item in enumerate(result) if type(item) is Refused}
     return {n: moved for n, moved in found.items() if moved is not None}
-
-
-async def _ask_items(shards: Shards, shard: int, ask: Operation | Query, count: int) -> list[Any]:
-    """What was answered already must not be lost because another shard cannot be reached."""
-    try:
-        return list(await shards.ask(shard, ask))
-    except Refusal as refusal:
-        return [refusal.to_refused()] * count

@@ -7,7 +7,7 @@ at once, unless `is_carrying` is off: then `carry` does it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
 
@@ -22,7 +22,7 @@ from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
 from corvo.queries.events import EventsFound, GetEvents
 from corvo.queries.job import Await
 from corvo.queries.members import AddNode, GroupMembers, MoveLeader, RemoveNode
-from gateway.shards.client import Pending
+from gateway.shards.client import ShardCall
 from tests.support.machine import Machine
 
 
@@ -31,51 +31,42 @@ class FakeShards:
         self.machines = [Machine(shard, count) for shard in range(count)]
         self.is_carrying = True
         self.asked: list[tuple[int, Operation | Query]] = []
-        self.parked: dict[int, tuple[int, Pending]] = {}
+        self.parked: dict[int, ShardCall] = {}
         self.recalled: list[int] = []
         self.refusing: dict[int, Refusal] = {}
         self.statuses: dict[tuple[int, str], ShardStatus | Refused] = {}
-        self.links = [FakeLink(self, shard) for shard in range(count)]
         self._next_id = 0
 
     def __len__(self) -> int:
         return len(self.machines)
 
-    def ask(self, shard: int, ask: Operation | Query) -> "asyncio.Future[Any]":
-        return self.park(shard, ask, 0).future
-
-    def park(self, shard: int, ask: Operation | Query, wait_ms: int) -> Pending:
+    def ask(self, shard: int, ask: Operation | Query, wait_ms: int = 0, timeout_s: float | None = None) -> ShardCall:
         self._next_id += 1
         raw = wire.encode(ask)
         ask = wire.decode_ask(raw)
         self.asked.append((shard, ask))
         loop = asyncio.get_running_loop()
-        pending = Pending(self._next_id, ask, raw, monotonic() + wait_ms / 1000, loop.create_future(), True)
-        if not self._try(shard, pending) and wait_ms:
-            self.parked[pending.call_id] = (shard, pending)
-            loop.call_later(wait_ms / 1000, self._end_wait, pending)
-        elif not pending.future.done():
-            pending.future.set_result([] if isinstance(ask, Fetch) else False)
+        now = monotonic()
+        future: asyncio.Future[Any] = loop.create_future()
+        call = ShardCall(ask, now, now + wait_ms / 1000, call_id=self._next_id, shard=shard, future=future)
+        if not self._try(call) and wait_ms:
+            self.parked[call.call_id] = call
+            loop.call_later(wait_ms / 1000, self._end_wait, call)
+        elif not call.is_over():
+            call.end([] if isinstance(ask, Fetch) else False)
         self._wake(shard)
-        return pending
+        return call
 
     def is_up(self, shard: int) -> bool:
         return True
 
-    def recall(self, shard: int, pending: Pending) -> None:
-        self.recalled.append(pending.call_id)
-        self._end_wait(pending)
-
-    async def ask_all(self, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
-        return [await future for future in [self.ask(shard, ask) for shard, ask in calls]]
-
-    async def ask_each(self, make: Callable[[int], Query], timeout_s: float) -> list[Any]:
-        futures = [self.ask(shard, make(shard)) for shard in range(len(self))]
-        return await asyncio.gather(*futures, return_exceptions=True)
+    def recall(self, call: ShardCall) -> None:
+        self.recalled.append(call.call_id)
+        self._end_wait(call)
 
     def close(self) -> None:
-        for _, pending in self.parked.values():
-            pending.future.cancel()
+        for call in self.parked.values():
+            call.future.cancel()
 
     def carry(self) -> None:
         """What couriers do: errands are done where they are for, until none is left."""
@@ -87,20 +78,20 @@ class FakeShards:
 
     # How a shard answers
 
-    def _try(self, shard: int, pending: Pending) -> bool:
+    def _try(self, call: ShardCall) -> bool:
         """Whether there was an answer. Nothing to fetch, nothing to tell: then the call may wait."""
-        if shard in self.refusing:
-            pending.future.set_exception(self.refusing[shard])
+        if call.shard in self.refusing:
+            call.end(self.refusing[call.shard])
             return True
-        result = self._answer(self.machines[shard], shard, pending.ask)
-        if isinstance(pending.ask, Fetch | Await) and not result:
+        result = self._answer(self.machines[call.shard], call.shard, call.ask)
+        if isinstance(call.ask, Fetch | Await) and not result:
             return False
-        if isinstance(pending.ask, GetEvents) and pending.ask.wait_ms and not result.events:
+        if isinstance(call.ask, GetEvents) and call.ask.wait_ms and not result.events:
             return False
         try:
-            pending.future.set_result(wire.decode_result(type(pending.ask), wire.reply_to(0, result)))
+            call.end(wire.decode_result(type(call.ask), wire.reply_to(0, result)))
         except Refusal as refusal:
-            pending.future.set_exception(refusal)
+            call.end(refusal)
         return True
 
     def _answer(self, machine: Machine, shard: int, ask: Operation | Query) -> Any:
@@ -126,26 +117,22 @@ class FakeShards:
             return refusal.to_refused()
 
     def _wake(self, shard: int) -> None:
-        for call_id, (parked_at, pending) in list(self.parked.items()):
-            if parked_at == shard and (pending.future.done() or self._try(shard, pending)):
+        for call_id, call in list(self.parked.items()):
+            if call.shard == shard and (call.is_over() or self._try(call)):
                 self.parked.pop(call_id, None)
 
-    def _end_wait(self, pending: Pending) -> None:
-        self.parked.pop(pending.call_id, None)
-        if not pending.future.done():
-            if isinstance(pending.ask, GetEvents):
-                pending.future.set_result(EventsFound(pending.ask.after, []))
+    def _end_wait(self, call: ShardCall) -> None:
+        self.parked.pop(call.call_id, None)
+        if not call.is_over():
+            if isinstance(call.ask, GetEvents):
+                call.end(EventsFound(call.ask.after, []))
             else:
-                pending.future.set_result([] if isinstance(pending.ask, Fetch) else False)
+                call.end([] if isinstance(call.ask, Fetch) else False)
 
 
-class FakeLink:
-    def __init__(self, shards: FakeShards, shard: int) -> None:
-        self._shards = shards
-        self._shard = shard
-
-    def ask(self, ask: Operation | Query, timeout_s: float) -> Pending:
-        return self._shards.park(self._shard, ask, 0)
+def a_call(shard: int, ask: Operation | Query, answer: Coroutine[Any, Any, Any]) -> ShardCall:
+    """A call whose outcome is that of a coroutine."""
+    return ShardCall(ask, 0.0, 0.0, shard=shard, future=asyncio.ensure_future(answer))
 
 
 def a_histogram(*counts: int, total: float = 0.0) -> Histogram:

@@ -17,7 +17,7 @@ from corvo.endpoint import Operation, Query
 from corvo.runtime.process import open_listener
 from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics
-from gateway.shards.client import Pending
+from gateway.shards.client import ShardCall
 from tests.gateway.asgi import Draining, a_gateway
 from tests.gateway.fake_shards import FakeShards
 from tests.support.authority import Authority
@@ -35,26 +35,18 @@ class SlowShards(FakeShards):
         self.released = asyncio.Event()
         self.held = threading.Event()
 
-    async def ask_all(self, calls: list[tuple[int, Operation | Query]]) -> list[Any]:
-        if "slow" in repr(calls):
+    def ask(self, shard: int, ask: Operation | Query, wait_ms: int = 0, timeout_s: float | None = None) -> ShardCall:
+        call = super().ask(shard, ask, wait_ms, timeout_s)
+        if "slow" in repr(ask):
+            call.future = asyncio.ensure_future(self._hold(call.future))
+        if wait_ms:
             self.held.set()
-            await self.released.wait()
-        return await super().ask_all(calls)
-
-    def ask(self, shard: int, ask: Operation | Query) -> "asyncio.Future[Any]":
-        answer = super().ask(shard, ask)
-        return asyncio.ensure_future(self._hold(answer)) if "slow" in repr(ask) else answer
+        return call
 
     async def _hold(self, answer: "asyncio.Future[Any]") -> Any:
         self.held.set()
         await self.released.wait()
         return await answer
-
-    def park(self, shard: int, ask: Operation | Query, wait_ms: int) -> Pending:
-        pending = super().park(shard, ask, wait_ms)
-        if wait_ms:
-            self.held.set()
-        return pending
 
 
 class Served:

@@ -49,7 +49,7 @@ class ProgressStream:
         """The record as it was a moment ago; one question, whoever asks."""
         at, look = self._looks.get(bulk_id, (0.0, None))
         if look is None or monotonic() - at >= self._look_every_s / 2:
-            look = self._shards.ask(BULK_SHARD, GetBulk(bulk_id))
+            look = self._shards.ask(BULK_SHARD, GetBulk(bulk_id)).future
             self._looks[bulk_id] = (monotonic(), look)
         try:
             return await asyncio.shield(look)

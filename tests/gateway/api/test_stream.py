@@ -17,7 +17,7 @@ from corvo.rules.batches import BatchSpec
 from gateway.api import stream
 from gateway.metrics import Metrics
 from tests.gateway.asgi import PAYLOAD_BYTES_MAX, Draining, a_gateway
-from tests.gateway.fake_shards import FakeShards
+from tests.gateway.fake_shards import FakeShards, a_call
 from tests.support.builders import job_id
 
 NEAR, FAR = "mail", next(f"far.{n}" for n in range(99) if shard_of_queue(f"far.{n}", 4) != shard_of_queue("mail", 4))
@@ -523,10 +523,9 @@ def test_a_client_that_leaves_while_its_jobs_are_planned_apart_leaves_no_task_be
     async def test() -> None:
         before = asyncio.all_tasks()
         async with Talk() as talk:
-            nobody_answers: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            talk.shards.ask = lambda shard, ask: nobody_answers  # type: ignore[method-assign]
+            talk.shards.ask = lambda shard, ask: a_call(shard, ask, asyncio.Event().wait())  # type: ignore[method-assign]
             await talk.send({"id": 1, "enqueue": [{"queue": NEAR}, {"queue": NEAR, "depends_on": [job_id(1)]}]})
-            while len(asyncio.all_tasks() - before) < 3:  # the stream, the frame, the plan
+            while len(asyncio.all_tasks() - before) < 5:  # the stream, the frame, the plan, two calls
                 await asyncio.sleep(0)
         await asyncio.sleep(0.01)
         assert asyncio.all_tasks() == before

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from corvo import calls as calls_module
 from corvo import wire
 from corvo.model.errors import Refusal, Refused
 from corvo.model.lifecycle import State
@@ -15,7 +16,8 @@ from corvo.queries.cluster import GetStatus
 from corvo.queries.job import GetJob
 from corvo.wire import Call, Reply
 from gateway.shards import client
-from gateway.shards.client import Pending, ShardLink, Shards
+from gateway.shards.client import ShardCall, ShardLink, Shards
+from gateway.shards.moved_jobs import ask_all
 from tests.gateway.fake_peer import Peer, run, short_dir, until
 from tests.gateway.fake_shards import a_status
 from tests.support.builders import enqueue, fetch
@@ -41,11 +43,11 @@ class Line:
 
     async def connect(self) -> None:
         self.peers = [Peer(address) for address in self.addresses]
-        await until(lambda: all(link.is_up for link in self.shards.links))
+        await until(lambda: all(link.table.is_up for link in self.shards.links))
 
     async def lose(self) -> None:
         self.peers.pop(0).die()
-        await until(lambda: not self.link.is_up)
+        await until(lambda: not self.link.table.is_up)
 
 
 @asynccontextmanager
@@ -91,7 +93,7 @@ def test_all_that_is_asked_in_one_tick_leaves_as_one_message() -> None:
             assert await asyncio.gather(*futures) == [[State.PENDING]] * 5
             assert len({call.id for call in calls}) == 5
             assert not line.peer.look()
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
 
     run(test())
 
@@ -114,7 +116,7 @@ def test_the_deadline_travels_with_the_call() -> None:
     async def test() -> None:
         async with a_line(timeout_s=3) as line:
             line.shards.ask(0, enqueue(1))
-            line.shards.park(0, fetch(wait_ms=20_000), 20_000)
+            line.shards.ask(0, fetch(wait_ms=20_000), 20_000)
             plain, parked = await line.peer.take()
 
             assert 2_000 < plain.deadline_ms <= 3_000
@@ -124,7 +126,7 @@ def test_the_deadline_travels_with_the_call() -> None:
 
 
 def test_a_message_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "CALLS_PER_MESSAGE_MAX", 3)
+    monkeypatch.setattr(calls_module, "CALLS_PER_MESSAGE_MAX", 3)
 
     async def test() -> None:
         async with a_line() as line:
@@ -139,7 +141,7 @@ def test_a_message_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.Monke
 
 
 def test_a_message_is_cut_where_it_would_grow_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "BYTES_PER_MESSAGE", 1_000)
+    monkeypatch.setattr(calls_module, "BYTES_PER_MESSAGE", 1_000)
 
     async def test() -> None:
         async with a_line() as line:
@@ -177,7 +179,7 @@ def test_what_was_asked_before_the_shard_was_there_is_sent_when_it_comes() -> No
 
             assert asks(calls) == [enqueue(1), fetch()], "never sent before, so no repetition"
             assert (await future, await repeated) == ([State.PENDING], [])
-            assert line.link.repeats == 0
+            assert line.link.table.repeats == 0
 
     run(test())
 
@@ -192,7 +194,7 @@ def test_a_shard_that_is_not_there_is_unavailable_at_the_deadline() -> None:
             refusal = await refusal_of(line.shards.ask(0, enqueue(1)))
 
             assert (refusal.code, refusal.status, refusal.retry_after_ms) == ("SHARD_UNAVAILABLE", 503, 1_000)
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
 
     run(test())
 
@@ -233,7 +235,7 @@ def test_what_a_dead_shard_was_asked_is_asked_of_its_successor_as_a_repetition()
     async def test() -> None:
         async with a_line() as line:
             made = line.shards.ask(0, enqueue(1))
-            fetched = line.shards.park(0, fetch(claim=7, wait_ms=9_000), 9_000).future
+            fetched = line.shards.ask(0, fetch(claim=7, wait_ms=9_000), 9_000).future
             before = await line.peer.take()
             await line.lose()
             new = line.shards.ask(0, fetch(claim=8))
@@ -245,7 +247,7 @@ def test_what_a_dead_shard_was_asked_is_asked_of_its_successor_as_a_repetition()
             assert asks(after) == [enqueue(1), fetch(claim=7, wait_ms=9_000, is_repeated=True), fetch(claim=8)]
             assert [call.id for call in after[:2]] == [call.id for call in before]
             assert (await made, await fetched, await new) == ([State.PENDING], [CLAIMED], [])
-            assert line.link.repeats == 2
+            assert line.link.table.repeats == 2
 
     run(test())
 
@@ -258,7 +260,7 @@ def test_what_is_answered_is_not_asked_again() -> None:
             calls = await line.peer.take()
             line.peer.answer((calls[0].id, [State.PENDING]))
             await answered
-            given_up.cancel()
+            given_up.future.cancel()
             await line.lose()
             await line.connect()
             again = await line.peer.take()
@@ -286,24 +288,41 @@ def test_a_shard_can_die_many_times() -> None:
     run(test())
 
 
+def test_a_message_over_the_size_limit_costs_the_connection_and_not_the_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libzmq alone would never connect again."""
+    monkeypatch.setattr("gateway.shards.shard_socket.MESSAGE_BYTES_MAX", 20_000)
+
+    async def test() -> None:
+        async with a_line() as line:
+            future = line.shards.ask(0, enqueue(1))
+            await line.peer.take()
+            line.peer.send(b"x" * 30_000)
+            (call,) = await line.peer.take()
+            line.peer.answer((call.id, [State.PENDING]))
+
+            assert await future == [State.PENDING]
+            assert line.link.table.repeats == 1
+
+    run(test())
+
+
 # Bounds
 
 
 def test_past_the_bound_a_caller_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "IN_FLIGHT_MAX", 3)
+    monkeypatch.setattr(calls_module, "CALLS_OPEN_MAX", 3)
 
     async def test() -> None:
         async with a_line() as line:
             futures = [line.shards.ask(0, enqueue(number)) for number in (1, 2, 3)]
-            with pytest.raises(Refusal) as refused:
-                line.shards.ask(0, enqueue(4))
+            refused = await refusal_of(line.shards.ask(0, enqueue(4)))
             calls = await line.peer.take()
             line.peer.answer((calls[0].id, [State.PENDING]))
             await futures[0]
             line.shards.ask(0, enqueue(5))
 
-            assert (refused.value.status, refused.value.code) == (429, "OVERLOADED")
-            assert refused.value.retry_after_ms > 0
+            assert (refused.status, refused.code) == (429, "OVERLOADED")
+            assert refused.retry_after_ms > 0
             assert asks(calls) == [enqueue(number) for number in (1, 2, 3)]
             assert asks(await line.peer.take()) == [enqueue(5)]
 
@@ -316,9 +335,9 @@ def test_past_the_bound_a_caller_is_told_to_come_back(monkeypatch: pytest.Monkey
 def test_recalling_what_the_shard_has_tells_it_so() -> None:
     async def test() -> None:
         async with a_line() as line:
-            pending = line.shards.park(0, fetch(wait_ms=9_000), 9_000)
+            pending = line.shards.ask(0, fetch(wait_ms=9_000), 9_000)
             (call,) = await line.peer.take()
-            line.shards.recall(0, pending)
+            line.shards.recall(pending)
             (recall,) = await line.peer.take()
             line.peer.answer((call.id, [CLAIMED]))  # a claim was on its way
 
@@ -332,11 +351,11 @@ def test_recalling_what_the_shard_has_tells_it_so() -> None:
 def test_recalling_what_was_never_sent_ends_it_at_once(is_connected: bool) -> None:
     async def test() -> None:
         async with a_line(is_connected=is_connected) as line:
-            pending = line.shards.park(0, fetch(wait_ms=9_000), 9_000)
-            line.shards.recall(0, pending)
+            pending = line.shards.ask(0, fetch(wait_ms=9_000), 9_000)
+            line.shards.recall(pending)
 
             assert await pending.future == []
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
             if not is_connected:
                 await line.connect()
             line.shards.ask(0, enqueue(1))
@@ -348,12 +367,12 @@ def test_recalling_what_was_never_sent_ends_it_at_once(is_connected: bool) -> No
 def test_what_was_never_sent_and_is_awaited_by_nobody_is_forgotten() -> None:
     async def test() -> None:
         async with a_line(is_connected=False) as line:
-            pending = line.shards.park(0, GetJob("j"), 20_000)
+            pending = line.shards.ask(0, GetJob("j"), 20_000)
             pending.future.cancel()
 
-            line.shards.recall(0, pending)
+            line.shards.recall(pending)
 
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
 
     run(test())
 
@@ -361,10 +380,10 @@ def test_what_was_never_sent_and_is_awaited_by_nobody_is_forgotten() -> None:
 def test_recalling_from_a_shard_that_is_gone_ends_it_at_once() -> None:
     async def test() -> None:
         async with a_line() as line:
-            pending = line.shards.park(0, fetch(wait_ms=9_000), 9_000)
+            pending = line.shards.ask(0, fetch(wait_ms=9_000), 9_000)
             await line.peer.take()
             await line.lose()
-            line.shards.recall(0, pending)
+            line.shards.recall(pending)
 
             assert await pending.future == []
 
@@ -435,11 +454,11 @@ def test_an_answer_that_nobody_awaits_any_more_disturbs_nobody() -> None:
         async with a_line() as line:
             given_up, future = line.shards.ask(0, enqueue(1)), line.shards.ask(0, enqueue(2))
             calls = await line.peer.take()
-            given_up.cancel()
+            given_up.future.cancel()
             line.peer.answer(*((call.id, [State.PENDING]) for call in calls))
 
             assert await future == [State.PENDING]
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
 
     run(test())
 
@@ -455,8 +474,8 @@ def test_closing_cancels_what_is_open_and_says_nothing_more() -> None:
             unsent = line.shards.ask(0, enqueue(2))
 
         await asyncio.sleep(0)
-        assert sent.cancelled()
-        assert unsent.cancelled()
+        assert sent.future.cancelled()
+        assert unsent.future.cancelled()
 
     run(test())
 
@@ -466,7 +485,7 @@ def test_closing_without_ever_having_met_the_shard_does_not_hang() -> None:
         async with a_line(count=4, is_connected=False) as line:
             future = line.shards.ask(3, enqueue(1))
 
-        assert future.cancelled()
+        assert future.future.cancelled()
 
     run(test())
 
@@ -483,7 +502,7 @@ async def answer_one(peer: Peer, result: Any) -> Call:
 def test_results_come_in_the_order_of_the_calls_whoever_answers_first() -> None:
     async def test() -> None:
         async with a_line(count=3) as line:
-            context = asyncio.ensure_future(line.shards.ask_all([(2, enqueue(1)), (0, enqueue(2)), (1, enqueue(3))]))
+            context = asyncio.ensure_future(ask_all(line.shards, [(2, enqueue(1)), (0, enqueue(2)), (1, enqueue(3))]))
             for shard in (0, 1, 2):
                 await answer_one(line.peers[shard], [State(shard)])
 
@@ -495,7 +514,7 @@ def test_results_come_in_the_order_of_the_calls_whoever_answers_first() -> None:
 def test_one_refusal_is_raised_after_every_call_has_ended() -> None:
     async def test() -> None:
         async with a_line(count=2) as line:
-            context = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
+            context = asyncio.ensure_future(ask_all(line.shards, [(0, enqueue(1)), (1, enqueue(2))]))
             await answer_one(line.peers[0], Refused("OVERLOADED", "later", 100))
             await asyncio.sleep(0.02)
             was_waiting = not context.done()
@@ -508,12 +527,12 @@ def test_one_refusal_is_raised_after_every_call_has_ended() -> None:
 
 
 def test_a_shard_that_is_full_refuses_only_after_the_others_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "IN_FLIGHT_MAX", 1)
+    monkeypatch.setattr(calls_module, "CALLS_OPEN_MAX", 1)
 
     async def test() -> None:
         async with a_line(count=2) as line:
             line.shards.ask(1, enqueue(9))
-            context = asyncio.ensure_future(line.shards.ask_all([(0, enqueue(1)), (1, enqueue(2))]))
+            context = asyncio.ensure_future(ask_all(line.shards, [(0, enqueue(1)), (1, enqueue(2))]))
             await asyncio.sleep(0.02)
             was_waiting = not context.done()
             await answer_one(line.peers[0], [State.PENDING])
@@ -524,28 +543,11 @@ def test_a_shard_that_is_full_refuses_only_after_the_others_have_ended(monkeypat
     run(test())
 
 
-def test_every_shard_is_asked_and_a_refusal_stands_in_place_of_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "IN_FLIGHT_MAX", 1)
-
-    async def test() -> None:
-        async with a_line(count=3) as line:
-            line.shards.ask(1, enqueue(9))
-            context = asyncio.ensure_future(line.shards.ask_each(lambda shard: GetStatus(), 5.0))
-            await answer_one(line.peers[0], a_status(0))
-            await answer_one(line.peers[2], Refused("BAD_REQUEST", "no such thing"))
-            first, second, third = await context
-
-            assert first == a_status(0)
-            assert (second.code, third.code) == ("OVERLOADED", "BAD_REQUEST")
-
-    run(test())
-
-
 def test_shards_are_counted() -> None:
     async def test() -> None:
         async with a_line(count=5, is_connected=False) as line:
             assert len(line.shards) == 5
-            assert isinstance(line.shards.park(0, fetch(), 0), Pending)
+            assert isinstance(line.shards.ask(0, fetch(), 0), ShardCall)
             assert isinstance(fetch(), Fetch)
 
     run(test())
@@ -567,14 +569,14 @@ def test_a_call_without_a_leader_is_asked_again_until_there_is_one() -> None:
             await answer_one(line.peer, [State.PENDING])
 
             assert await future == [State.PENDING]
-            assert (line.link.in_flight, line.link.repeats) == (0, 3)
+            assert (len(line.link.table), line.link.table.repeats) == (0, 3)
 
     run(test())
 
 
 def test_without_a_leader_in_time_a_caller_is_told_that_nothing_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LEADERLESS_ASKED_S", 0.0)
-    monkeypatch.setattr(client, "LEADERLESS_S", -1.0)
+    monkeypatch.setattr(calls_module, "LEADERLESS_ASKED_S", 0.0)
+    monkeypatch.setattr(calls_module, "LEADERLESS_S", -1.0)
 
     async def test() -> None:
         async with a_line() as line:
@@ -582,7 +584,7 @@ def test_without_a_leader_in_time_a_caller_is_told_that_nothing_happened(monkeyp
             await answer_one(line.peer, LEADERLESS)
 
             assert (await refusal_of(future)).code == "NOT_LEADER"
-            assert line.link.in_flight == 0
+            assert len(line.link.table) == 0
 
     run(test())
 
@@ -592,9 +594,9 @@ def test_once_a_leader_may_have_acted_the_last_word_says_so(monkeypatch: pytest.
         async with a_line() as line:
             future = line.shards.ask(0, enqueue(1))
             await answer_one(line.peer, LOST)
-            await until(lambda: bool(line.link._leaderless))
-            monkeypatch.setattr(client, "LEADERLESS_ASKED_S", 0.0)
-            monkeypatch.setattr(client, "LEADERLESS_S", -1.0)
+            await until(lambda: line.link.table.has_leaderless)
+            monkeypatch.setattr(calls_module, "LEADERLESS_ASKED_S", 0.0)
+            monkeypatch.setattr(calls_module, "LEADERLESS_S", -1.0)
             await answer_one(line.peer, LEADERLESS)
 
             assert (await refusal_of(future)).code == "OUTCOME_UNKNOWN"
@@ -603,8 +605,8 @@ def test_once_a_leader_may_have_acted_the_last_word_says_so(monkeypatch: pytest.
 
 
 def test_a_question_that_was_lost_can_simply_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LEADERLESS_ASKED_S", 0.0)
-    monkeypatch.setattr(client, "LEADERLESS_S", -1.0)
+    monkeypatch.setattr(calls_module, "LEADERLESS_ASKED_S", 0.0)
+    monkeypatch.setattr(calls_module, "LEADERLESS_S", -1.0)
 
     async def test() -> None:
         async with a_line() as line:
@@ -635,13 +637,13 @@ def test_a_fetch_is_marked_as_repeated_only_if_a_leader_may_have_acted_on_it() -
 def test_a_call_that_waits_to_be_asked_again_can_be_recalled() -> None:
     async def test() -> None:
         async with a_line() as line:
-            pending = line.shards.park(0, fetch("mail", wait_ms=30_000), 30_000)
+            pending = line.shards.ask(0, fetch("mail", wait_ms=30_000), 30_000)
             await answer_one(line.peer, LEADERLESS)
-            await until(lambda: bool(line.link._leaderless))
-            line.shards.recall(0, pending)
+            await until(lambda: line.link.table.has_leaderless)
+            line.shards.recall(pending)
 
             assert await pending.future == []
-            await asyncio.sleep(client.LEADERLESS_RETRY_S * 2)  # longer than it would take to be asked again
+            await asyncio.sleep(calls_module.LEADERLESS_RETRY_S * 2)  # longer than it would take to be asked again
             assert not line.peer.look()
 
     run(test())

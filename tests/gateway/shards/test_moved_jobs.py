@@ -11,8 +11,10 @@ from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.move import Move
 from gateway.shards import moved_jobs
+from gateway.shards.client import ShardCall
 from tests.gateway.api.test_stream import Talk, talking
 from tests.gateway.asgi import House, a_scope
+from tests.gateway.fake_shards import a_call
 from tests.support.builders import ack, job_id
 
 # One queue on each of four shards.
@@ -128,14 +130,14 @@ class Endless:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def ask(self, shard: int, ask: Operation) -> Any:
+    def ask(self, shard: int, ask: Operation) -> ShardCall:
         self.asked += 1
+        return a_call(shard, ask, self._answer(shard, ask))
+
+    async def _answer(self, shard: int, ask: Operation) -> Any:
         if isinstance(ask, Cancel):
             raise Refusal("JOB_MOVED", "elsewhere", moved=Moved((shard + 1) % 4))
         return [Refused("JOB_MOVED", "elsewhere", 0, Moved((shard + 1) % 4)) for _ in ask.items]  # type: ignore[attr-defined]
-
-    async def ask_all(self, calls: list[tuple[int, Operation]]) -> list[Any]:
-        return [await self.ask(*call) for call in calls]
 
 
 @pytest.mark.parametrize("operation", [Cancel(5, job_id(1)), ack(1, 2)])

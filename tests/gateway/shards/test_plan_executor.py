@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from corvo.endpoint import Answer, Plan
+from corvo.endpoint import Answer, Plan, Query
 from corvo.model.errors import Refusal
 from corvo.queries.cluster import GetIndex
 from gateway.http.messages import Disconnected
 from gateway.shards import plan_executor
+from gateway.shards.client import ShardCall
 from gateway.shards.plan_executor import carry_out
+from tests.gateway.fake_shards import a_call
 
 CALL = (0, GetIndex())
 DONE = Answer(200, "done")
@@ -24,13 +26,16 @@ class Shards:
         self.count = 0
         self._then = then
 
-    async def ask_all(self, calls: list[Any]) -> list[Any]:
+    def ask(self, shard: int, ask: Query) -> ShardCall:
         self.count += 1
+        return a_call(shard, ask, self._answer())
+
+    async def _answer(self) -> int:
         if isinstance(self._then, Exception):
             raise self._then
         if self._then is not None:
             await asyncio.sleep(self._then)
-        return [self.count]
+        return self.count
 
 
 def run(shards: Shards, plan: Plan) -> Answer:
