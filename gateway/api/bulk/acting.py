@@ -9,6 +9,8 @@ this gateway belong to the workers.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from corvo.endpoint import spread
 from corvo.model.errors import RETRYABLE, Refusal, Refused
 from corvo.model.limits import TEXT_CHARS_MAX
@@ -16,7 +18,7 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
 from corvo.rules.bulk import BulkCounts, BulkFailure, Order
 from gateway.shards.client import Shards
-from gateway.shards.moved_jobs import ask_all
+from gateway.shards.moved_jobs import settle
 
 ASK_AGAIN_S = 0.5
 # Said by circumstances, not by a job: the same slice is asked again.
@@ -60,24 +62,19 @@ class Acting:
     async def _ask(self, slice_: ActOnJobs) -> dict[str, Refused | None]:
         job_ids = slice_.job_ids
         groups = spread(job_ids, lambda job_id: find_shard_of_job(job_id, len(self._shards)))
-        parts = [(shard, [job_ids[number] for number in numbers]) for shard, numbers in groups.items()]
-        answers = await asyncio.gather(*(self._ask_shard(shard, slice_, part) for shard, part in parts))
-        return {
-            job_id: outcome
-            for (_, part), outcomes in zip(parts, answers, strict=True)
-            for job_id, outcome in zip(part, outcomes, strict=True)
-        }
-
-    async def _ask_shard(self, shard: int, slice_: ActOnJobs, job_ids: list[str]) -> list[Refused | None]:
-        """A shard that cannot be had must not lose what the others have said."""
-        ask = ActOnJobs(slice_.bulk_id, slice_.step, slice_.order, job_ids, slice_.kept_ms)
-        try:
-            [outcomes] = await ask_all(self._shards, [(shard, ask)])
-        except Refusal as refusal:
-            if refusal.code == "LEASE_LOST":
-                raise
-            return [refusal.to_refused()] * len(job_ids)
-        return list(outcomes)
+        parts = [[job_ids[number] for number in numbers] for numbers in groups.values()]
+        calls = [
+            self._shards.ask(shard, msgspec.structs.replace(slice_, job_ids=part))
+            for shard, part in zip(groups, parts, strict=True)
+        ]
+        found: dict[str, Refused | None] = {}
+        for part, outcome in zip(parts, await settle(self._shards, calls), strict=True):
+            if isinstance(outcome, Refusal):  # of one shard; the others have answered
+                if outcome.code == "LEASE_LOST":
+                    raise outcome
+                outcome = [outcome.to_refused()] * len(part)
+            found.update(zip(part, outcome, strict=True))
+        return found
 
 
 def _is_undecided(outcome: Refused | None) -> bool:

@@ -17,6 +17,7 @@ from gateway.api.bulk import matching, running
 from gateway.api.bulk.bulks import Bulks
 from gateway.search import search
 from tests.gateway.api.bulk.conftest import BulkHouse
+from tests.gateway.fake_shards import a_call
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +25,10 @@ def _small_slices_and_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "BULK_SLICE", 4)
     monkeypatch.setattr(running, "PAUSE_S", 0.001)
     monkeypatch.setattr(running.JobReader.__init__, "__defaults__", (0.001,))
+
+
+async def gone() -> None:
+    raise Refusal("SHARD_UNAVAILABLE", "away", retry_after_ms=1_000)
 
 
 def begin(house: BulkHouse, action: str = "hold", **fields: Any) -> str:
@@ -198,7 +203,7 @@ def test_a_shard_that_is_away_is_waited_for(bulk_house: BulkHouse) -> None:
     def away(shard: int, what: Any) -> Any:
         if shard == 1 and isinstance(what, ActOnJobs) and left:
             left.pop()
-            raise Refusal("SHARD_UNAVAILABLE", "away", retry_after_ms=1_000)
+            return a_call(shard, what, gone())
         return ask(shard, what)
 
     bulk_house.shards.ask = away  # type: ignore[method-assign]
@@ -222,7 +227,7 @@ def test_whoever_cancels_an_operation_that_waits_for_a_shard_is_heard(bulk_house
             tries += 1
             if tries == 3:
                 ask(BULK_SHARD, CancelBulk(bulk_id))
-            raise Refusal("SHARD_UNAVAILABLE", "away", retry_after_ms=1_000)
+            return a_call(shard, what, gone())
         return ask(shard, what)
 
     bulk_house.shards.ask = away  # type: ignore[method-assign]
