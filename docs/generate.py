@@ -404,7 +404,7 @@ def states() -> str:
 
 
 def _verbs_spoken() -> set[Verb]:
-    """Verbs that some operation or errand uses, found in its source."""
+    """Verbs that some operation or rule uses, found in its source."""
     return {
         Verb[node.attr]
         for folder in ("ops", "rules")
@@ -501,7 +501,7 @@ def all_limits() -> str:
             "",
             *_table(("name", "value", "reason"), rows),
             "",
-            "`QUEUE_NAME`, `WORKER_ID` and `JOB_ID` are patterns that the whole name must match.",
+            "`QUEUE_NAME`, `JOB_ID` and their like are patterns that the whole name must match.",
             "",
             "## Bounds of single processes",
             "",

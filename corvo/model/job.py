@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
-from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT
+from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT, QUEUE_NAME
 from corvo.model.retry import Backoff
 from corvo.model.timestamps import LATEST_NS
 
@@ -21,7 +21,7 @@ from corvo.model.timestamps import LATEST_NS
 QueueName = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}\Z",
+        pattern=rf"^{QUEUE_NAME.pattern}\Z",
         description="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit",
     ),
 ]

@@ -8,7 +8,6 @@ import re
 # Names that reach keys. The pattern shuts out the separators of `state/keys.py` (`|` and NUL), so that no
 # name can forge a key, and control characters, so that no name can forge a log line or a header.
 QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
-WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
 BATCH_ID = re.compile(r"s[0-9]{2}_batch_[0-9a-z]{26}")
 SCHEDULE_ID = re.compile(r"s[0-9]{2}_sched_[0-9a-z]{26}")

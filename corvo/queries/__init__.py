@@ -1,7 +1,7 @@
-"""The register of reads.
+"""The register of queries and of the routes that only read.
 
-Those in `QUERIES` are answered by a shard's leader from its own state; the others (`READ_DB_ENDPOINTS`) by the
-gateway from `read.db`, with the SQL in `gateway/search` under the same name.
+A shard's leader answers those in `QUERIES` from its own state. The gateway answers the routes without a plan from
+`read.db`, with the SQL in `gateway/search` under the same name.
 """
 
 import functools

@@ -17,8 +17,6 @@ from gateway.readdb.minutes import BY_MINUTE, queue_minutes
 from gateway.readdb.schema import queues
 from gateway.search.database import ReadDb, ReadSession
 
-Amounts = tuple[int, int, int, int]  # enqueued, completed, failed, dead
-
 NEWEST = (
     queues.c.enqueued - queues.c.minute_enqueued,
     queues.c.completed_total - queues.c.minute_completed,

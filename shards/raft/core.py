@@ -162,17 +162,6 @@ class Raft:
             return
         self.start_election()
 
-    def forget_leader(self) -> None:
-        """The host knows that the leader is dead: let others have our vote. To stand ourselves, `campaign`.
-
-        Not with lease reads: the host may be wrong, and the promise behind a lease is not its to break.
-        """
-        if isinstance(self.stance, Follower) and not self.options.lease_reads and self.leader_id is not None:
-            self.leader_id = None
-            self.promise_until_ns = self._started_until_ns
-            self._leader_heard = False
-            self.stance.refuse_reads()
-
     def give_up_reads(self) -> None:
         """Messages to or from the leader were lost: reads that were forwarded to it may wait in vain."""
         if not self.is_leader:

@@ -89,9 +89,6 @@ class Disk:
                 raise Corrupt(f"a table is damaged: {self._failure}") from error
             raise DiskFailed(self._failure) from error
 
-    def size_bytes(self) -> int:
-        return int(self._db.approximate_size(b"\0", b"\xff"))
-
     def close(self) -> None:
         self._db.close()
 

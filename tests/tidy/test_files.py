@@ -113,7 +113,7 @@ def test_every_operation_query_and_route_is_registered() -> None:
 
 
 def test_the_guard_sees_everything_that_is_registered() -> None:
-    """A kind of class that the guard overlooks could be forgotten: a registered one of its kind is missing here."""
+    """A kind of class that the guard overlooks would show here: the registered classes of its kind are missing."""
     folders = ("corvo/ops/", "corvo/queries/")
     seen = {name for module in modules() if module.path.startswith(folders) for name in asks_of(module)}
     assert seen == REGISTERED

@@ -12,7 +12,6 @@ from corvo.model.errors import invalid
 _LEADING_FLAGS = re.compile(r"\(\?([a-z]+)\)")
 # Named groups, flags in the middle, classes of Unicode, quoting, single bytes, ends in other words; of RE2 alone.
 _OF_RE2_ALONE = re.compile(r"\(\?(?!:)|\\[pPQECzAaxXhHRvVZGK]|\[\[:\^|\\[bB]")
-_ESCAPED = re.compile(r"\\.", re.DOTALL)
 
 
 def to_postgresql(pattern: str) -> str:

@@ -1,7 +1,5 @@
 """Names that reach keys, and bounds that lean on each other."""
 
-import re
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -30,7 +28,7 @@ NAMES_OF_NO_QUEUE = [
 @given(queue_names, worker_ids, job_ids)
 def test_the_names_that_tests_draw_are_legal(queue: str, worker: str, job: str) -> None:
     assert limits.QUEUE_NAME.fullmatch(queue)
-    assert limits.WORKER_ID.fullmatch(worker)
+    assert msgspec.convert(worker, WorkerId) == worker
     assert limits.JOB_ID.fullmatch(job)
 
 
@@ -43,16 +41,8 @@ def test_a_name_that_could_forge_a_key_or_a_log_line_is_no_queue(name: str) -> N
 
 @pytest.mark.parametrize("name", [*(name for name in NAMES_OF_NO_QUEUE if name != "a@b"), "@a", "+a"])
 def test_a_name_that_could_forge_a_key_or_a_log_line_is_no_worker(name: str) -> None:
-    assert not limits.WORKER_ID.fullmatch(name)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(name, WorkerId)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "public"), [(limits.QUEUE_NAME, QueueName), (limits.WORKER_ID, WorkerId)], ids=["queue", "worker"]
-)
-def test_the_public_type_has_the_pattern_of_the_limit(pattern: re.Pattern[str], public: object) -> None:
-    assert public.__metadata__[0].pattern == f"^{pattern.pattern}\\Z"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["a", "Mail", "0", "a.b-c", "a/b:c", "a" * 200])

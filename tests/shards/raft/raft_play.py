@@ -4,7 +4,7 @@ A block is some command lines, a line `----`, and the expected lines up to the n
 for the reader. Commands (times in ms; `a b` are replicas):
 
     replicas a b c [option=value] [log.a=1,1,2] [term.a=7] [fresh]   begin; `fresh`: do not skip the silent start
-    campaign a · propose a one two · read a r1 · transfer a b · forget a
+    campaign a · propose a one two · read a r1 · transfer a b
     join d · add-learner a d · promote a d · remove a d · demote a d          a is the leader asked
     deliver [to=b] [from=a] [kind=Append] [count=1] · drop (same) · settle    `settle` delivers all that follows too
     tick 100 [a b] · run 1000                                                `run` ticks and settles, without transcript
@@ -132,10 +132,6 @@ class Stage:
 
     def do_campaign(self, name: str) -> None:
         self.cluster[name].campaign()
-        self.cluster.hosts[name].turn()
-
-    def do_forget(self, name: str) -> None:
-        self.cluster[name].forget_leader()
         self.cluster.hosts[name].turn()
 
     def do_propose(self, name: str, *payloads: str) -> None:

@@ -8,20 +8,6 @@ from raft_cluster import MS, Cluster, T
 from shards.raft.messages import AppendReply, HeartbeatReply, PreVote, PreVoteReply, ReadReply, Vote, VoteReply
 
 
-def test_forgetting_the_leader_frees_the_vote() -> None:
-    cluster = Cluster("abc")
-    cluster.elect("a")
-    cluster.run(200 * MS)
-    cluster.crash("a")
-    for name in "bc":
-        cluster[name].forget_leader()
-
-    cluster["b"].campaign()
-    cluster.settle()
-
-    assert cluster["b"].is_leader
-
-
 def test_strangers_are_not_believed() -> None:
     cluster = Cluster("abc")
     leader = cluster.elect("a")

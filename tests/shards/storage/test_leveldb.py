@@ -304,14 +304,3 @@ def test_a_scan_that_is_given_up_halfway_does_not_hinder_writing_or_closing(tmp_
     assert list(pairs) == [(b"b", b"2")]  # the state as the scan began
     next(disk.scan(b"a", b"z"))
     disk.close()
-
-
-def test_size_grows_with_what_is_stored(tmp_path: Path) -> None:
-    disk = a_disk(tmp_path / "db")
-    before = disk.size_bytes()
-
-    disk.write({b"a%d" % number: bytes([number]) * 1_000 for number in range(100)})
-    disk._db.compact_range()
-
-    assert disk.size_bytes() > before
-    disk.close()
