@@ -32,8 +32,10 @@ from shards.courier.sockets import CourierSockets
 from shards.errors import Distrusted, Replaced
 from shards.group.addresses import AddressBook
 from shards.group.config import GroupConfig
-from shards.group.messages import Introduction, Welcome, group_of
+from shards.group.link_upkeep import LinkUpkeep, founders_of
+from shards.group.messages import group_of
 from shards.group.peers import Peers, read_keys
+from shards.intake.callers import CallSocket
 from shards.loop import Loop
 from shards.replica import Replica
 from shards.snapshots.transfer import Snapshots, finish_install
@@ -42,6 +44,7 @@ from shards.storage.paths import Paths
 from shards.storage.raft_log import encode
 from shards.storage.scrub import Scrub
 from shards.storage.sync_thread import SyncThread
+from shards.turn import TurnPart, TurnStep
 
 log = structlog.get_logger()
 
@@ -96,14 +99,13 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
     is_synced = settings.fsync == "on"
     paths.check_trusted()
     if finish_install(paths.database):
-        log.info("the state from the leader is in place")
+        log.info("the snapshot from the leader is in place")
     disk = _open_disk(paths, label, is_synced, is_newcomer=identity.founders == ())
     peers = address_book = group_config = None
     heartbeat = ProcessHeartbeat(run_dir, f"shard-{shard}", settings.hang_timeout)
     writing = SyncThread(heartbeat.beat)
     if is_clustered(settings):
         address_book = AddressBook(settings.node_id, shard, parse_peers(settings.peers), identity.nodes)
-        address = advertised_address(settings, socket.getfqdn())
         peers = Peers(
             context,
             settings.node_id,
@@ -112,42 +114,37 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
             read_keys(settings.cluster_secret_file),
         )
         group_config = GroupConfig(
-            founders=() if disk.get(keys.FORGETFUL) is not None else _founders(identity),
-            address=address,
+            founders=() if disk.get(keys.FORGETFUL) is not None else founders_of(identity),
+            address=advertised_address(settings, socket.getfqdn()),
             nodes=address_book.names(),
-            post=peers.send,
-            hear=peers.receive,
+            links=peers,
             writing=writing,
             snapshots=Snapshots(disk, paths.database, label, peers.send),
-            options=raft.Options(
-                heartbeat_ns=int(settings.heartbeat_interval * 1e9),
-                election_ns=int(settings.election_timeout * 1e9),
-                # Twice as long, for then the others have certainly elected somebody. On a busy machine the answers of
-                # two followers may be late by one time-out, and stepping down would only make it worse.
-                quorum_ns=int(settings.election_timeout * 2e9),
-                # Nodes may share a disk, and then another leader has no better one.
-                disk_stall_ns=int(settings.election_timeout * 10e9),
-            ),
+            options=_raft_options(settings),
         )
-    seed = int.from_bytes(os.urandom(8))
+    poller = zmq.Poller()
+    callers = CallSocket(_call_address(run_dir, shard))
+    courier_sockets = CourierSockets(
+        context, {other: _call_address(run_dir, other) for other in range(identity.shards) if other != shard}, poller
+    )
     replica = Replica(
         shard,
         settings.node_id,
         disk,
+        callers,
         time.time_ns,
         time.monotonic_ns,
-        seed,
+        int.from_bytes(os.urandom(8)),
         is_synced,
         group_config,
         identity.shards,
+        courier_sockets,
     )
-    if peers is not None and address_book is not None and group_config is not None:
-        peers.welcome = _welcome(identity, group_config.address, address_book, replica)
     scrub = Scrub(disk)
-    courier_sockets = CourierSockets(
-        context, {other: _door_of(run_dir, other) for other in range(identity.shards) if other != shard}
-    )
-    loop = Loop(replica, _door_of(run_dir, shard), peers, address_book, scrub, courier_sockets, heartbeat)
+    others: list[TurnPart] = [scrub, TurnStep(lambda now_ns: heartbeat.beat())]
+    if peers is not None and address_book is not None and group_config is not None:
+        others.append(LinkUpkeep(peers, address_book, identity, group_config.address, replica.raft, replica.tables))
+    loop = Loop(replica, callers, poller, peers.sockets() if peers is not None else (), others)
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.collect()
     gc.freeze()
@@ -163,11 +160,15 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         loop.run()
         replica.flush()
     except Replaced as replaced:
-        log.info("a state from the leader takes the place of this one", at=str(replaced))
-        return 0  # the supervisor starts the replica that it is now
+        log.info("a snapshot from the leader replaces this state", at=str(replaced))
+        return 0  # the supervisor starts the replica again, from the new state
     finally:
         heartbeat.end()
         loop.close()
+        callers.close()
+        courier_sockets.close()
+        if peers is not None:
+            peers.close()
         context.term()
         scrub.stop()
         writing.close()
@@ -176,32 +177,20 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
     return 0
 
 
-def _door_of(run_dir: Path, shard: int) -> str:
+def _raft_options(settings: Settings) -> raft.Options:
+    return raft.Options(
+        heartbeat_ns=int(settings.heartbeat_interval * 1e9),
+        election_ns=int(settings.election_timeout * 1e9),
+        # Twice as long, for then the others have certainly elected a leader. On a busy machine the answers of two
+        # followers may be late by one time-out, and stepping down would only make it worse.
+        quorum_ns=int(settings.election_timeout * 2e9),
+        # Nodes may share a disk, and then another leader has no better one.
+        disk_stall_ns=int(settings.election_timeout * 10e9),
+    )
+
+
+def _call_address(run_dir: Path, shard: int) -> str:
     return f"ipc://{run_dir}/shard-{shard}.ipc"
-
-
-def _founders(identity: Identity) -> tuple[str, ...]:
-    return (identity.node_id,) if identity.founders is None else identity.founders
-
-
-def _welcome(identity: Identity, address: str, address_book: AddressBook, replica: Replica) -> Any:
-    def welcome(introduction: Introduction) -> Welcome:
-        agreed = replica.tables.nodes
-        return Welcome(
-            identity.node_id,
-            address,
-            identity.shards,
-            identity.cluster_id,
-            _founders(identity),
-            {**address_book.addresses(agreed), identity.node_id: address},
-            knows_you=introduction.node_id in agreed or _has_met(replica.raft, introduction.node_id),
-        )
-
-    return welcome
-
-
-def _has_met(core: raft.Raft, node: str) -> bool:
-    return core.membership.is_member(node) and core.incarnations.of(node) > 0
 
 
 def _open_disk(paths: Paths, label: bytes, is_synced: bool, is_newcomer: bool) -> Disk:

@@ -24,9 +24,8 @@ class ShardMetrics(msgspec.Struct):
     entries: int = 0
     turns: int = 0
     elections: int = 0  # terms that began while we watched
-    refused: int = 0  # letters of strangers
     batch_size: Histogram = msgspec.field(default_factory=sizes)  # operations in one entry
-    queue_time: Histogram = msgspec.field(default_factory=seconds)  # from arrival at the door to the log
+    queue_time: Histogram = msgspec.field(default_factory=seconds)  # from arrival to the log
     apply_time: Histogram = msgspec.field(default_factory=seconds)  # one entry
     sync_time: Histogram = msgspec.field(default_factory=seconds)  # one batch to disk
 

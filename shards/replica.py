@@ -2,54 +2,57 @@
 
 A turn takes in everything that has arrived and brings it as far as it will go:
 
-    letters of other replicas → admit → one entry for all that waits → Raft → one batch to disk → apply → replies
+    messages of other replicas → calls → one entry for all that waits → Raft → one batch to disk → apply → replies
+
+`_parts` is that list. Each part does its work in `turn` and says in `next_ns` when it needs the next one.
 
 The batch holds log and hard state, and now and then the changes of everything applied since, with the marker of what
-was applied (`batches.py`): so a crash between any two lines loses either all of it, and the log repeats it, or nothing.
+was applied (`storage/write_batcher.py`). So a crash between any two lines loses either all of it, and the log repeats
+it, or nothing.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
 from time import perf_counter
 
-from corvo.endpoint import Operation
 from corvo.engine import apply_entry
-from corvo.model.errors import Refused
 from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
 from corvo.queries.cluster import ShardStatus
 from corvo.state import keys
 from corvo.state.tables import Tables
-from corvo.wire import Call, Entry, Reply, encode, operations_of
+from corvo.wire import Entry, encode, operations_of
 from shards import raft
 from shards.courier.deliveries import Courier
+from shards.courier.sockets import Deliverer, NoDeliverer
 from shards.errors import Distrusted, Replaced
 from shards.feed import Feed
+from shards.group.call_router import CallRouter
 from shards.group.config import GroupConfig
-from shards.group.members import LOST, NO_LEADER, Members
-from shards.group.messages import PeerMessage
+from shards.group.forwarding import parse_foreign
+from shards.group.members import MemberUpkeep
 from shards.group.raft_driver import RaftDriver
-from shards.intake.admission import AWAIT_RECHECK_NS, Admission, Proposed
+from shards.group.state_streams import StateStreams
+from shards.intake.admission import Admission, Proposed
+from shards.intake.callers import Callers
 from shards.intake.presence import Presence
 from shards.intake.queries import Queries
+from shards.intake.refusals import BEHIND, LOST, NO_LEADER
 from shards.intake.waiters import PendingCall
 from shards.metrics import ShardMetrics
 from shards.status import status_of
 from shards.storage.leveldb import Disk
 from shards.storage.raft_log import RaftLog
-from shards.storage.write_batcher import WriteBatcher
+from shards.storage.write_batcher import WriteBatch, WriteBatcher
+from shards.turn import TurnList, TurnStep
 from shards.upkeep import next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
-WARM_AT_ONCE = 32  # a tenth of a millisecond or two: whoever asks meanwhile waits no longer
+WARM_AT_ONCE = 32  # a tenth of a millisecond or two: a call that arrives meanwhile waits no longer
 REFUSED_PAUSE_NS = 10_000_000
-TALK_EVERY_NS = 50_000_000
-
-Replies = list[tuple[bytes, list[Reply]]]  # for peers of the door, a message each
-
-_CROWDED = Refused("OVERLOADED", "the other replicas are behind; send the request again", 250)
+KEEP_UP_EVERY_NS = 50_000_000
 
 
 class Replica:
@@ -58,30 +61,37 @@ class Replica:
         shard: int,
         node_id: str,
         disk: Disk,
+        callers: Callers,
         clock_ns: Callable[[], int],
         monotonic_ns: Callable[[], int],
         seed: int,
         is_synced: bool = True,
         group_config: GroupConfig | None = None,
         shard_count: int = 1,
+        deliverer: Deliverer = NoDeliverer(),
     ) -> None:
+        group_config = group_config or GroupConfig((node_id,))
         self.shard = shard
         self.node_id = node_id
         self._disk = disk
+        self._callers = callers
+        self._links = group_config.links
+        self._snapshots = group_config.snapshots
+        self._write_beside = group_config.writing
+        self._deliverer = deliverer
         self._clock_ns = clock_ns
         self._monotonic_ns = monotonic_ns
         self._is_synced = is_synced
         self._started_ns = monotonic_ns()
+        self.metrics = ShardMetrics()
         self.tables = Tables(disk, shard, shard_count)
         self.courier = Courier(self.tables.errands)
         self._log = RaftLog(disk)
         self.feed = Feed(disk, self.tables.applied.index)
         self.presence = Presence(clock_ns)
-        self.admission = Admission(self.tables, self.presence)
-        self.metrics = ShardMetrics()
-        group_config = group_config or GroupConfig((node_id,))
-        self._snapshots = group_config.snapshots
-        self.raft = raft.Raft(
+        self.admission = Admission(self.tables, self.presence, self._is_there)
+        self._proposed = self.admission.proposed
+        self.raft = core = raft.Raft(
             node_id,
             self._log.next_incarnation(),
             self._log.restored(self.tables.applied.index, raft.Membership(0, group_config.founders)),
@@ -90,105 +100,123 @@ class Replica:
             seed,
             monotonic_ns(),
         )
-        self.members = Members(
-            group_config, shard, self.raft, self.admission, self.tables, disk.get(keys.FORGETFUL) is not None
-        )
-        self._raft_driver = RaftDriver(self.raft, self.members, group_config.hear)
-        self._batcher = WriteBatcher(
-            disk,
-            self._log,
-            self.tables,
-            self.feed,
-            self.raft,
-            self.metrics,
-            self._carry_out,
-        )
+        self._router = CallRouter(group_config, core, self.admission, self._is_there)
+        has_forgotten = disk.get(keys.FORGETFUL) is not None
+        self.members = MemberUpkeep(group_config, shard, core, self.admission, self.tables, has_forgotten)
+        self._streams = StateStreams(core, self._snapshots)
+        self._raft_driver = RaftDriver(core, self._links, self._router, self.members, self._streams)
+        self._batcher = WriteBatcher(self._log, self.tables, core, self.feed.take_part)
         self._queries = Queries(
             self.admission,
             self.tables,
             self.feed,
             self.presence,
-            self.raft,
-            self.members,
+            core,
             self._batcher,
             self.status,
+            self._router.forward_to,
+            self.members.change_members,
             monotonic_ns,
         )
-        self._writing = group_config.writing
-        self.deliver: Callable[[Replies], None] | None = None  # sends replies in the middle of a turn
-        self._proposed = self.admission.proposed
         self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
-        self._term = self.raft.term
+        self._role = raft.RoleChange(raft.Role.FOLLOWER, core.term, None, 0)
         self._fetched_queue: str | None = None  # where the last fetch found jobs
-        self._talk_at_ns = 0  # with others, in a turn that takes long
+        self._keep_up_at_ns = 0  # in a turn that takes long
+        self._parts = TurnList(
+            self._raft_driver,  # messages of other replicas
+            self._streams,
+            TurnStep(self._tick, core.deadline_ns),
+            TurnStep(self._receive_deliveries, self.courier.next_ns),
+            TurnStep(self._receive_calls, self._next_call_ns),
+            self.admission,
+            TurnStep(self._lead, self._next_lead_ns),
+            self._queries,
+            self.admission.event_waits,
+            self._router,
+            self.members,
+            TurnStep(self._settle),
+            TurnStep(self._flush_when_due, self._batcher.next_ns),
+            TurnStep(self._reply),
+            TurnStep(self._send_deliveries),
+        )
 
     # The turn
 
-    def turn(self, arrived: Iterable[tuple[bytes, list[Call]]], messages: Iterable[PeerMessage] = ()) -> Replies:
-        """Everything that can be done now; the replies that are not delivered yet."""
-        now_ns = self._monotonic_ns()
-        admission, members = self.admission, self.members
+    def turn(self, now_ns: int) -> None:
+        """Everything that can be done now."""
         self.metrics.turns += 1
-        self._talk_at_ns = now_ns + TALK_EVERY_NS
-        self._raft_driver.receive_heard(now_ns)
-        for posted in messages:
-            members.receive(posted, now_ns)
-        members.heed_streams(now_ns)
+        self._keep_up_at_ns = now_ns + KEEP_UP_EVERY_NS
+        self._parts.turn(now_ns)
+
+    def next_ns(self) -> int | None:
+        return self._parts.next_ns()
+
+    def _tick(self, now_ns: int) -> None:
         self.raft.tick(now_ns)
         if self.raft.leader_id is None:
             self._advance(now_ns)  # perhaps there is one after it; else calls are passed on before anything is written
-        for peer, calls in arrived:
+
+    def _receive_deliveries(self, now_ns: int) -> None:
+        self._deliverer.come_back(self.courier, now_ns)
+
+    def _receive_calls(self, now_ns: int) -> None:
+        admit = self._router.admit
+        for peer, calls in self._callers.receive():
             for call in calls:
-                members.admit(peer, call, now_ns)
+                admit(peer, call, now_ns)
             self._keep_up()
         self._advance(now_ns)
-        admission.end_waits(now_ns)
-        if self.raft.is_leader:
-            upkeep = members.lead(now_ns)
-            # A second round at once when the first one woke somebody: a woken fetch must not wait for the poll.
-            for _ in range(2):
-                admission.wake_again(now_ns)
-                if not self._propose(now_ns, upkeep):
-                    break
-                self._advance(now_ns)
-                upkeep = []
-        self._queries.take_up(now_ns)
-        admission.event_waits.serve(now_ns)
-        members.tend(now_ns, admission.is_there)
-        self._advance(now_ns)  # what the queries, and the care for the members, asked of Raft
-        members.discard_unwanted()
-        if (due_ns := self._batcher.due_ns()) and now_ns >= due_ns:
-            self.flush()
-        return members.send_replies(admission.take_replies())
 
-    def sleep_ns(self) -> int:
-        """How long nothing need be done unless something arrives. At most an hour, so that arithmetic stays small."""
-        now_ns = self._monotonic_ns()
-        moments = [now_ns + 3_600_000_000_000]
-        if self.admission.operations or self._raft_driver.has_more:
-            return 0
-        if due_ns := self._batcher.due_ns():
-            moments.append(due_ns)
-        if (ends := self.admission.waiters.next_end_ns()) is not None:
-            moments.append(ends)
-        if self.admission.told:
-            moments.append(now_ns + AWAIT_RECHECK_NS)
-        moments.extend(pull.wait_until_ns for pull in self.admission.pulls)
-        if (looks := self.admission.event_waits.next_ns()) is not None:
-            moments.append(looks)
-        if (deadline := self.raft.deadline_ns()) is not None:
-            moments.append(deadline)
-        if (tends := self.members.next_ns()) is not None:
-            moments.append(tends)
+    def _next_call_ns(self) -> int | None:
+        return 0 if self.admission.operations else None
+
+    def _lead(self, now_ns: int) -> None:
+        if not self.raft.is_leader:
+            return
+        named = list(map(encode, self.members.lead(now_ns)))
+        # A second round at once when the first one woke a fetch: it must not wait for the poll.
+        for _ in range(2):
+            self.admission.wake_again(now_ns)
+            if not self._propose(now_ns, named):
+                break
+            self._advance(now_ns)
+            named = []
+
+    def _next_lead_ns(self) -> int | None:
+        if not self.raft.is_leader or self._upkeep_index > self.tables.applied.index:
+            return None
+        wall_ns = self._clock_ns()
+        due_ns = self._monotonic_ns() + max(next_upkeep_ns(self.tables, wall_ns) - wall_ns, 0)
+        return max(due_ns, self._upkeep_not_before_ns)
+
+    def _settle(self, now_ns: int) -> None:
+        """What the parts before asked of Raft."""
+        self._advance(now_ns)
+        self._streams.discard_unwanted()
+
+    def _flush_when_due(self, now_ns: int) -> None:
+        if self._batcher.is_due(now_ns):
+            self.flush()
+
+    def _reply(self, now_ns: int = 0) -> None:
+        if self.admission.has_replies:
+            for peer in self._callers.send(self._router.send_replies(self.admission.take_replies())):
+                self.admission.waiters.forget_peer(peer)
+
+    def _send_deliveries(self, now_ns: int) -> None:
         if self.raft.is_leader:
-            if self._upkeep_index <= self.tables.applied.index:
-                wall = self._clock_ns()
-                due_ns = now_ns + max(next_upkeep_ns(self.tables, wall) - wall, 0)
-                moments.append(max(due_ns, self._upkeep_not_before_ns))
-            if (ends := self.courier.next_ns()) is not None:
-                moments.append(ends)
-        return max(min(moments) - now_ns, 0)
+            self._deliverer.go(self.courier, now_ns)
+
+    def _is_there(self, peer: bytes) -> bool:
+        foreign = parse_foreign(peer)
+        return self._callers.is_there(peer) if foreign is None else self._links.carries(foreign[0])
+
+    @property
+    def has_others(self) -> bool:
+        """Whether other replicas count on hearing from this one."""
+        membership = self.raft.membership
+        return not (membership.is_alone(self.node_id) and not membership.learners)
 
     def warm(self) -> None:
         """With nothing else to do: read some of the jobs that the last fetch's queue will give next. From a deep queue
@@ -207,24 +235,22 @@ class Replica:
 
     # Proposing
 
-    def _propose(self, now_ns: int, upkeep: list[Operation]) -> bool:
+    def _propose(self, now_ns: int, due: list[bytes]) -> bool:
         """Everything that waits, as one entry. False when nothing does."""
         admission = self.admission
         batch = admission.take_batch(now_ns, ENTRY_BYTES_MAX, CALLS_PER_MESSAGE_MAX)
         admission.wake_with(batch)
         wall = self._clock_ns()
         # Upkeep goes first: what falls due now is older than what arrives now.
-        due = [encode(operation) for operation in upkeep]
         if self._upkeep_index <= self.tables.applied.index:
-            due += map(encode, upkeep_due(self.tables, wall))
-            due += map(encode, self.courier.confirmations())
+            due = [*due, *map(encode, upkeep_due(self.tables, wall)), *map(encode, self.courier.confirmations())]
         if not batch and not due:
             return False
         payload = encode(Entry(wall, due + [waiting.raw for waiting in batch]))
         try:
             ((index, term),) = self.raft.propose([payload])
         except raft.RaftRefusal as refused:
-            answer = _CROWDED if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
+            answer = BEHIND if isinstance(refused, raft.TooMuchUncommitted) else NO_LEADER
             self.admission.refuse(batch, answer)
             self._upkeep_not_before_ns = now_ns + REFUSED_PAUSE_NS
             return False
@@ -244,7 +270,7 @@ class Replica:
             states = [self._raft_driver.send_now(ready, now_ns) for ready in readies]  # the others write while we do
             must_sync = [self._gather(ready.persist) for ready in readies if ready.persist is not None]
             if any(must_sync):
-                self._batcher.write_log(now_ns)
+                self._write(self._batcher.log_batch(now_ns))
             for ready, waiting in zip(readies, states, strict=True):
                 self._conclude(ready, waiting, now_ns)
 
@@ -265,14 +291,14 @@ class Replica:
 
     def _conclude(self, ready: raft.Ready, states: list[raft.InstallSnapshot], now_ns: int) -> None:
         """What its persist allows, now that it is on disk."""
-        core, members = self.raft, self.members
+        core = self.raft
         if ready.persist is not None:
             for message in ready.send_after:
-                members.post(message, now_ns)
+                self._raft_driver.send(message, now_ns)
             core.persisted(ready.persist.token)
         for state in states:
             self.flush()  # what is sent is what the disk holds, with the membership that belongs to it
-            members.post(state, now_ns)
+            self._raft_driver.send(state, now_ns)
         for entry in ready.apply:
             self._apply(entry)
             self._keep_up()
@@ -293,34 +319,43 @@ class Replica:
     def _keep_up(self) -> None:
         """On a machine that is short of processors a turn may take long; the others must not think us dead."""
         now_ns = self._monotonic_ns()
-        if now_ns >= self._talk_at_ns:
-            self._talk_at_ns = now_ns + TALK_EVERY_NS
-            self._raft_driver.go_on(now_ns)
+        if now_ns >= self._keep_up_at_ns:
+            self._keep_up_at_ns = now_ns + KEEP_UP_EVERY_NS
+            self._raft_driver.keep_up(now_ns)
 
-    def _change_role(self, change: raft.RoleChange, now_ns: int) -> None:
-        if change.term != self._term:
-            self._term = change.term
+    def _change_role(self, now: raft.RoleChange, now_ns: int) -> None:
+        before, self._role = self._role, now
+        if now.term != before.term:
             self.metrics.elections += 1
             self.presence.forget_asked(now_ns)
-        if change.role is not raft.Role.LEADER:
+        if now.role is not raft.Role.LEADER:
             for proposed in self._proposed.values():
                 self.admission.refuse(proposed.batch, LOST)
             self._proposed.clear()
             self._upkeep_index = 0
             self.courier.rest()
             self.admission.refuse_all(NO_LEADER)
-        self.members.change_role(change, now_ns)
-
-    def _carry_out(self, write: Callable[[], None]) -> None:
-        """A write may take long. What is answered or passed on already is said before it, not after."""
-        self.members.flush_forwarded()
-        if self.deliver is not None and self.admission.has_replies:
-            self.deliver(self.members.send_replies(self.admission.take_replies()))
-        self._writing(write, lambda: self._raft_driver.go_on(self._monotonic_ns()))
+        if (now.leader_id, now.term) != (before.leader_id, before.term):
+            self._router.lose_leader()
+        self.members.change_role(before, now, now_ns)
 
     def flush(self) -> None:
         """Bring to disk what is gathered and what is applied, in one batch."""
-        self._batcher.write_all()
+        self._write(self._batcher.whole_batch())
+
+    def _write(self, batch: WriteBatch) -> None:
+        """A write may take long. What is answered or passed on already is sent before it."""
+        self._router.flush()
+        self._reply()
+        started = perf_counter()
+        if self.has_others:
+            self._write_beside(
+                lambda: self._disk.write(*batch.parts), lambda: self._raft_driver.keep_up(self._monotonic_ns())
+            )
+        else:
+            self._disk.write(*batch.parts)
+        self.metrics.sync_time.observe(perf_counter() - started)
+        self._batcher.written(batch)
 
     def _apply(self, entry: raft.LogEntry) -> None:
         if entry.kind != raft.EntryKind.NORMAL:
@@ -379,6 +414,7 @@ class Replica:
             feed=self.feed,
             metrics=self.metrics,
             snapshots=self._snapshots,
+            refused=self._links.refused,
             is_synced=self._is_synced,
             uptime_s=(self._monotonic_ns() - self._started_ns) / 1e9,
         )

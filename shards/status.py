@@ -21,6 +21,7 @@ def status_of(
     feed: Feed,
     metrics: ShardMetrics,
     snapshots: Snapshots | None,
+    refused: int,
     is_synced: bool,
     uptime_s: float,
 ) -> ShardStatus:
@@ -61,5 +62,5 @@ def status_of(
         log_bytes=log.bytes,
         elections_total=metrics.elections,
         nodes=tables.nodes,
-        refused_total=metrics.refused,
+        refused_total=refused,
     )

@@ -4,8 +4,7 @@ What cannot be sent, or gets lost, is carried again by the courier when its pati
 an answer is awaited on it: to look at all of them would cost every turn of a shard that has no errands.
 """
 
-from time import monotonic_ns
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 import zmq
@@ -19,11 +18,30 @@ MESSAGES_MAX = 100
 log = structlog.get_logger()
 
 
+class Deliverer(Protocol):
+    def come_back(self, courier: Courier, now_ns: int) -> None:
+        """Give the courier the answers that arrived."""
+
+    def go(self, courier: Courier, now_ns: int) -> None:
+        """Send what the courier has to deliver."""
+
+
+class NoDeliverer:
+    """Of a shard that is the only one of its node."""
+
+    def come_back(self, courier: Courier, now_ns: int) -> None:
+        pass
+
+    def go(self, courier: Courier, now_ns: int) -> None:
+        pass
+
+
 class CourierSockets:
-    def __init__(self, context: zmq.Context[Any], addresses: dict[int, str]) -> None:
+    def __init__(self, context: zmq.Context[Any], addresses: dict[int, str], poller: zmq.Poller) -> None:
+        """`poller` is what the shard's loop sleeps on: it wakes when an answer arrives."""
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
         self._watched: set[int] = set()
-        self.poller = zmq.Poller()  # or that of a loop, which then sleeps until something comes back
+        self._poller = poller
         for shard, address in addresses.items():
             self._sockets[shard] = socket = context.socket(zmq.DEALER)
             socket.set_hwm(MESSAGES_MAX)
@@ -37,31 +55,31 @@ class CourierSockets:
     def sockets(self) -> list[zmq.Socket[bytes]]:
         return list(self._sockets.values())
 
-    def go(self, courier: Courier) -> None:
-        for target, call in courier.set_out(monotonic_ns()):
+    def go(self, courier: Courier, now_ns: int) -> None:
+        for target, call in courier.set_out(now_ns):
             try:
                 self._sockets[target].send(encode_calls([call]), zmq.NOBLOCK)
             except zmq.Again:
-                courier.turn_back(target, monotonic_ns())
+                courier.turn_back(target, now_ns)
                 continue
             if target not in self._watched:
                 self._watched.add(target)
-                self.poller.register(self._sockets[target], zmq.POLLIN)
+                self._poller.register(self._sockets[target], zmq.POLLIN)
 
-    def come_back(self, courier: Courier) -> None:
+    def come_back(self, courier: Courier, now_ns: int) -> None:
         for shard in sorted(self._watched):
-            self._hear(shard, courier)
+            self._receive(shard, courier, now_ns)
             if not courier.awaits(shard):  # what comes late lies there until the road is taken again
                 self._watched.discard(shard)
-                self.poller.unregister(self._sockets[shard])
+                self._poller.unregister(self._sockets[shard])
 
-    def _hear(self, shard: int, courier: Courier) -> None:
+    def _receive(self, shard: int, courier: Courier, now_ns: int) -> None:
         socket = self._sockets[shard]
         while True:
             try:
                 message = socket.recv(zmq.NOBLOCK)
                 for reply in decode_replies(message) if message else ():
-                    courier.come_back(shard, reply, monotonic_ns())
+                    courier.come_back(shard, reply, now_ns)
             except zmq.Again:
                 return
             except ValueError as error:

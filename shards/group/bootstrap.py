@@ -32,7 +32,7 @@ from corvo.runtime.process import (
     write_identity,
 )
 from corvo.runtime.settings import Settings
-from shards.group.messages import Introduction, PeerMessage, Welcome
+from shards.group.messages import Introduction, Welcome
 from shards.group.peers import Keys, Peers, read_keys
 
 ASK_AGAIN_S = 0.1
@@ -230,7 +230,7 @@ class Bootstrap:
         self._told_at = float("-inf")
         self._context: zmq.Context[Any] = zmq.Context()
         try:
-            self._peers = Peers(self._context, settings.node_id, "", settings.raft_bind, self._keys, self._welcome)
+            self._peers = Peers(self._context, settings.node_id, "", settings.raft_bind, self._keys)
         except OSError as error:
             self._context.term()
             raise BootstrapFailed(str(error)) from None
@@ -264,7 +264,7 @@ class Bootstrap:
     def _ask(self, addresses: list[str]) -> None:
         for address in addresses:
             self._peers.connect(address, address)
-            self._peers.send(PeerMessage(address, self.me))
+            self._peers.send(address, self.me)
 
     def _listen(self, seconds: float) -> None:
         deadline = monotonic() + seconds
@@ -273,6 +273,8 @@ class Bootstrap:
             for address, body in self._peers.receive():
                 if isinstance(body, Welcome):
                     self._answers[address] = body
+            for sender, introduction in self._peers.introductions():
+                self._peers.welcome(sender, self._welcome(introduction))
 
     def _welcome(self, introduction: Introduction) -> Welcome:
         if introduction.node_id == self.me.node_id and introduction.address != self.me.address:

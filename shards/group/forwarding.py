@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from corvo.wire import Call, Reply, pieces
-from shards.group.messages import ForwardedCalls, ForwardedReplies, PeerMessage
+from shards.group.messages import ForwardedCalls, ForwardedReplies, MessageBody
 
 OUTSTANDING_MAX = 50_000
 BYTES_PER_LETTER = 8 * 1024 * 1024
@@ -25,8 +25,8 @@ class _Forwarded(NamedTuple):
 
 
 class Forwarding:
-    def __init__(self, post: Callable[[PeerMessage], bool]) -> None:
-        self._post = post
+    def __init__(self, send: Callable[[str, MessageBody], bool]) -> None:
+        self._send = send
         self._outstanding: dict[CallKey, _Forwarded] = {}
         self._waiting: dict[tuple[str, bytes], list[Call]] = {}  # for the end of the turn
 
@@ -36,6 +36,10 @@ class Forwarding:
     @property
     def is_full(self) -> bool:
         return len(self._outstanding) >= OUTSTANDING_MAX
+
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
 
     def forward(self, node: str, peer: bytes, call: Call, now_ns: int) -> None:
         if call.ask:
@@ -54,7 +58,7 @@ class Forwarding:
         waiting, self._waiting = self._waiting, {}
         for (node, peer), all_ in waiting.items():
             for calls in pieces(all_, lambda call: len(call.ask), BYTES_PER_LETTER):
-                if not self._post(PeerMessage(node, ForwardedCalls(peer, calls))):
+                if not self._send(node, ForwardedCalls(peer, calls)):
                     lost += [(peer, call.id) for call in calls if self._outstanding.pop((peer, call.id), None)]
         return lost
 

@@ -5,7 +5,6 @@ Nothing waits: a lane that is full or down loses the letter, and says so. Only a
 came, because whoever sends one is not known yet.
 """
 
-from collections.abc import Callable
 from time import monotonic
 
 import structlog
@@ -28,12 +27,13 @@ from shards.group.channels import (
     read_keys,
     set_up,
 )
-from shards.group.messages import Introduction, Misaddressed, PeerMessage, Welcome, seal, unseal
+from shards.group.messages import Introduction, MessageBody, Misaddressed, PeerMessage, Welcome, seal, unseal
 
 __all__ = ["Keys", "Peers", "read_keys"]
 
 LETTERS_PER_TURN = 256
 FRAME_BYTES_MAX = MESSAGE_BYTES_MAX - 1024  # room for what CURVE adds: a frame above the bound would cost the link
+INTRODUCTIONS_MAX = 256
 REASONS_MAX = 100  # a stranger who varies what he says must not fill the memory or the log
 REOPEN_S = 3.0  # a lane that is down longer than this is made anew
 ZAP_ADDRESS = "inproc://zeromq.zap.01"  # fixed by ZeroMQ, one for each context
@@ -53,11 +53,10 @@ class Peers:
         group: str,
         bind: str,
         keys: Keys | None,
-        welcome: Callable[[Introduction], Welcome] | None = None,
     ) -> None:
         assert keys is not None or is_loopback(bind), f"without a secret, nodes must not listen on {bind}"
         self.refused = 0
-        self.welcome = welcome
+        self._introductions: list[tuple[bytes, Introduction]] = []
         self._context = context
         self._node_id = node_id
         self._group = group
@@ -133,16 +132,16 @@ class Peers:
         lost, self._lost = self._lost, set()
         return lost
 
-    def send(self, posted: PeerMessage) -> bool:
+    def send(self, node: str, body: MessageBody) -> bool:
         """False: lost, because the peer is away or does not keep up."""
-        link = self._links.get(posted.node)
+        link = self._links.get(node)
         if link is None:
             return False
-        frame = seal(self._group, self._node_id, posted.body)
+        frame = seal(self._group, self._node_id, body)
         if len(frame) > FRAME_BYTES_MAX:
-            self._tell("a letter was not sent", f"{type(posted.body).__name__} has more than {FRAME_BYTES_MAX} bytes")
+            self._tell("a message was not sent", f"{type(body).__name__} has more than {FRAME_BYTES_MAX} bytes")
             return False
-        return link.send(posted.body, frame)
+        return link.send(body, frame)
 
     def receive(self) -> list[PeerMessage]:
         """At most LETTERS_PER_TURN that other replicas sent, and the answers to introductions of ours.
@@ -165,6 +164,17 @@ class Peers:
         self._reopen_links()
         return messages
 
+    def introductions(self) -> list[tuple[bytes, Introduction]]:
+        """Received since this was last asked, with the way back: for `welcome`."""
+        introductions, self._introductions = self._introductions, []
+        return introductions
+
+    def welcome(self, sender: bytes, answer: Welcome) -> None:
+        try:
+            self._router.send_multipart((sender, seal(self._group, self._node_id, answer)), zmq.NOBLOCK)
+        except zmq.Again:
+            pass  # it asks again
+
     def close(self) -> None:
         for link in self._links.values():
             link.close()
@@ -183,7 +193,8 @@ class Peers:
             if posted is None:
                 continue
             if isinstance(posted.body, Introduction):
-                self._greet(parts[0], posted.body)
+                if len(self._introductions) < INTRODUCTIONS_MAX:  # the sender of one that is dropped asks again
+                    self._introductions.append((parts[0], posted.body))
             else:
                 messages.append(posted)
         return messages
@@ -206,15 +217,6 @@ class Peers:
         except Misaddressed as error:
             self._refuse(str(error))
             return None
-
-    def _greet(self, asker: bytes, introduction: Introduction) -> None:
-        if self.welcome is None:
-            return
-        frame = seal(self._group, self._node_id, self.welcome(introduction))
-        try:
-            self._router.send_multipart((asker, frame), zmq.NOBLOCK)
-        except zmq.Again:
-            pass  # it asks again
 
     def _answer_strangers(self, zap: Socket, keys: Keys) -> None:
         """Who may connect: whoever has the cluster's key (ZeroMQ's RFC 27)."""

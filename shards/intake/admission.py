@@ -47,11 +47,14 @@ class Proposed(NamedTuple):
 
 
 class Admission:
-    def __init__(self, tables: Tables, presence: Presence) -> None:
+    def __init__(
+        self, tables: Tables, presence: Presence, is_there: Callable[[bytes], bool] = lambda peer: True
+    ) -> None:
+        """`is_there`: whether a peer can still be answered."""
         self._tables = tables
         self._presence = presence
-        self.is_there: Callable[[bytes], bool] = lambda peer: True  # whether a peer can still be answered; see `Loop`
-        self.on_gone: Callable[[bytes], None] = lambda peer: None  # is told of peers that are not; see `Relations`
+        self._is_there = is_there
+        self._gone: list[bytes] = []
         self.proposed: dict[int, Proposed] = {}  # by index
         self.waiters = Waiters()
         self.pulls: deque[PendingCall] = deque()
@@ -220,7 +223,7 @@ class Admission:
         lie under a lease that nobody knows of, and lose an attempt."""
         while True:
             woken = self.waiters.wake(queue, jobs, only_fetches)
-            gone = {peer for peer in {call.peer for call in woken} if not self.is_there(peer)}
+            gone = {peer for peer in {call.peer for call in woken} if not self._is_there(peer)}
             if not gone:
                 return woken
             for call in woken:
@@ -229,11 +232,25 @@ class Admission:
                     self.waiters.park(call, call.ask.queues)
             for peer in gone:
                 self.waiters.forget_peer(peer)
-                self.on_gone(peer)
+                self._gone.append(peer)
 
-    def end_waits(self, now_ns: int) -> None:
+    def take_gone(self) -> list[bytes]:
+        """Peers that were found to be gone since this was last asked."""
+        if not self._gone:
+            return self._gone
+        gone, self._gone = self._gone, []
+        return gone
+
+    def turn(self, now_ns: int) -> None:
+        """End the waits whose time is over."""
         for waiting in self.waiters.over(now_ns):
             self._answer_empty(waiting)
+
+    def next_ns(self) -> int | None:
+        ends_ns = self.waiters.next_end_ns()
+        if not self.told:
+            return ends_ns
+        return self._recheck_at_ns if ends_ns is None else min(ends_ns, self._recheck_at_ns)
 
     def _answer_empty(self, waiting: PendingCall) -> None:
         self.answer(waiting.peer, waiting.call_id, [] if isinstance(waiting.ask, Fetch) else False)

@@ -66,8 +66,7 @@ class EventWaits:
             self._answer(*key, EventsFound(max(event_wait.ask.after, 0), []))  # nobody reads it
         return event_wait is not None
 
-    def serve(self, now_ns: int) -> None:
-        """Once in a turn."""
+    def turn(self, now_ns: int) -> None:
         if self._parked and self._is_time(now_ns):
             self._walk(now_ns)
         self._left = EVENTS_PER_TURN
@@ -117,7 +116,7 @@ class EventWaits:
         return found
 
     def next_ns(self) -> int | None:
-        """When `serve` wants to be called although nothing arrives; in the past: now."""
+        """When `turn` must be called although nothing arrives; in the past: now."""
         if not self._parked:
             return None
         if self._seen == self._event_log.last:

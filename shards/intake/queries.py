@@ -6,14 +6,18 @@ from corvo.endpoint import Read
 from corvo.model.errors import Refusal
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import FeedBatch, Pull, Scan
+from corvo.queries.members import AddNode, MoveLeader, RemoveNode
 from corvo.queries.why import Demand, Why
 from corvo.state.tables import Tables
 from shards import raft
 from shards.feed import Feed
-from shards.group.members import CHANGES_OF_MEMBERS, NO_LEADER, Members
 from shards.intake.admission import Admission
 from shards.intake.presence import Presence
+from shards.intake.refusals import NO_LEADER
+from shards.intake.waiters import PendingCall
 from shards.storage.write_batcher import WriteBatcher
+
+_MEMBER_CHANGES = (AddNode, RemoveNode, MoveLeader)
 
 
 class Queries:
@@ -24,42 +28,50 @@ class Queries:
         feed: Feed,
         presence: Presence,
         core: raft.Raft,
-        members: Members,
-        batches: WriteBatcher,
+        batcher: WriteBatcher,
         status: Callable[[], ShardStatus],
+        forward_to: Callable[[str, PendingCall, int], bool],
+        change_members: Callable[[PendingCall], None],
         monotonic_ns: Callable[[], int],
     ) -> None:
+        """`forward_to` passes a call on to the replica of a node, unless it is for this one. `change_members` takes a
+        change of members and sees to its answer."""
         self._admission = admission
         self._tables = tables
         self._feed = feed
         self._presence = presence
         self._core = core
-        self._members = members
-        self._batcher = batches
+        self._batcher = batcher
         self._status = status
+        self._forward_to = forward_to
+        self._change_members = change_members
         self._monotonic_ns = monotonic_ns
 
-    def take_up(self, now_ns: int) -> None:
-        """All that wait at the door. Reads are put to Raft, which says when they may happen (`answer_reads`)."""
+    def turn(self, now_ns: int) -> None:
+        """All that were admitted. Reads are put to Raft, which says when they may happen (`answer_reads`)."""
         queries, self._admission.queries = self._admission.queries, []
         reads = []
         for waiting in queries:
             if isinstance(waiting.ask, Read):
                 reads.append(waiting)
             elif isinstance(waiting.ask, GetStatus):
-                if not self._members.forward_to(waiting.ask.node_id, waiting, now_ns):
+                if not self._forward_to(waiting.ask.node_id, waiting, now_ns):
                     self._admission.answer(waiting.peer, waiting.call_id, self._status())
             elif isinstance(waiting.ask, Scan):
                 piece = self._feed.scan(waiting.ask.start, waiting.ask.records_max, self._batcher.durable_index)
                 self._admission.answer(waiting.peer, waiting.call_id, piece)
-            elif isinstance(waiting.ask, CHANGES_OF_MEMBERS):
-                self._members.change_members(waiting)
+            elif isinstance(waiting.ask, _MEMBER_CHANGES):
+                self._change_members(waiting)
         if reads:
             try:
                 self._core.read_index(reads)
             except raft.NotLeader:
                 self._admission.refuse(reads, NO_LEADER)
         self._answer_pulls(now_ns)
+
+    def next_ns(self) -> int | None:
+        pulls = self._admission.pulls
+        return min(pull.wait_until_ns for pull in pulls) if pulls else None
 
     def answer_reads(self, context: object) -> None:
         assert isinstance(context, list)

@@ -12,7 +12,7 @@ import msgspec
 from corvo.state import keys
 from corvo.state.tables import decode_applied
 from shards import raft
-from shards.group.messages import SnapshotOffer, SnapshotPiece
+from shards.snapshots.messages import SnapshotOffer, SnapshotPiece
 from shards.storage.leveldb import Disk, Frozen
 from shards.storage.raft_log import encode
 

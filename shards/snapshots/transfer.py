@@ -27,7 +27,7 @@ from corvo.runtime.process import sync_directory
 from corvo.state import keys
 from corvo.state.tables import decode_applied
 from shards import raft
-from shards.group.messages import PeerMessage, SnapshotEnded, SnapshotOffer, SnapshotPiece, SnapshotWant
+from shards.snapshots.messages import SnapshotEnded, SnapshotMessage, SnapshotOffer, SnapshotPiece, SnapshotWant
 from shards.snapshots.streams import Incoming, Outgoing, StreamArrived, decode_arrived, described, first_place
 from shards.storage.leveldb import Disk
 from shards.storage.raft_log import encode
@@ -59,7 +59,7 @@ Event = Sent | Complete
 class Snapshots:
     """Both directions of one replica. `post` says whether a letter could be sent; none needs to arrive."""
 
-    def __init__(self, disk: Disk, path: Path, identity: bytes, post: Callable[[PeerMessage], bool]) -> None:
+    def __init__(self, disk: Disk, path: Path, identity: bytes, post: Callable[[str, SnapshotMessage], bool]) -> None:
         self._disk = disk
         self._path = path
         self._identity = identity
@@ -86,7 +86,7 @@ class Snapshots:
             stream = self._begin_sending(install, now_ns)
         else:
             stream.renew(install)
-        if stream is None or not self._post(PeerMessage(peer, stream.offer())):
+        if stream is None or not self._post(peer, stream.offer()):
             self._events.append(Sent(peer, False))
 
     def _begin_sending(self, install: raft.InstallSnapshot, now_ns: int) -> Outgoing | None:
@@ -115,12 +115,11 @@ class Snapshots:
         if stream is not None and stream.session == want.session:
             stream.asked_ns = now_ns
             piece = stream.piece(want.after)
-        self._post(PeerMessage(peer, piece or SnapshotEnded(want.session, False)))
+        self._post(peer, piece or SnapshotEnded(want.session, False))
 
     # Receiving
 
-    def receive(self, posted: PeerMessage, now_ns: int) -> Event | None:
-        node, body = posted
+    def receive(self, node: str, body: SnapshotMessage, now_ns: int) -> Event | None:
         if isinstance(body, SnapshotOffer):
             self._consider(node, body, now_ns)
         elif isinstance(body, SnapshotWant):
@@ -139,7 +138,7 @@ class Snapshots:
         current = self._incoming
         if current is not None and current.is_of(sender, offer.session):
             if current.arrived.is_complete:
-                self._post(PeerMessage(sender, SnapshotEnded(offer.session, True)))
+                self._post(sender, SnapshotEnded(offer.session, True))
                 return
             if install.term > current.arrived.install.term:
                 current.renew(install)
@@ -160,10 +159,10 @@ class Snapshots:
         arrived = self._incoming.arrived
         if arrived.install.index <= self._applied_index():  # the log has brought us there meanwhile
             self.discard()
-            self._post(PeerMessage(arrived.sender, SnapshotEnded(arrived.session, True)))
+            self._post(arrived.sender, SnapshotEnded(arrived.session, True))
             return
         self._ask_at_ns = now_ns + ASK_AGAIN_NS
-        self._post(PeerMessage(arrived.sender, SnapshotWant(arrived.session, arrived.after)))
+        self._post(arrived.sender, SnapshotWant(arrived.session, arrived.after))
 
     def _take(self, sender: str, piece: SnapshotPiece, now_ns: int) -> Event | None:
         current = self._incoming
@@ -174,13 +173,13 @@ class Snapshots:
             return None  # an echo
         if not current.take(piece):
             self.discard()
-            self._post(PeerMessage(sender, SnapshotEnded(piece.session, False)))
+            self._post(sender, SnapshotEnded(piece.session, False))
             return None
         self._give_up_ns = now_ns + SILENCE_NS
         if not piece.is_last:
             self._ask(now_ns)
             return None
-        self._post(PeerMessage(sender, SnapshotEnded(piece.session, True)))
+        self._post(sender, SnapshotEnded(piece.session, True))
         return Complete(arrived.install)
 
     def _end(self, node: str, ended: SnapshotEnded) -> Event | None:

@@ -30,6 +30,14 @@ class Scrub:
         if self._thread.is_alive():
             self._thread.join()
 
+    def turn(self, now_ns: int) -> None:
+        """`Corrupt` when something was found."""
+        if self.fault:
+            raise Corrupt(self.fault)
+
+    def next_ns(self) -> int | None:
+        return None  # the loop takes a turn every second at least
+
     def _run(self) -> None:
         try:
             for number, _ in enumerate(self._disk.scan(b"", b"\xff")):

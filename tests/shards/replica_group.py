@@ -12,21 +12,47 @@ from typing import Any
 from corvo.endpoint import Operation, Query
 from corvo.model.errors import Refusal
 from corvo.state import keys
-from corvo.wire import Call, Reply, decode_result, encode
+from corvo.wire import Call, decode_result, encode
 from shards import raft
 from shards.errors import Replaced
 from shards.group.config import GroupConfig
-from shards.group.messages import PeerMessage, seal, unseal
+from shards.group.messages import MessageBody, PeerMessage, seal, unseal
 from shards.replica import Replica
 from shards.snapshots.transfer import Snapshots, finish_install
 from shards.storage.leveldb import Disk
 from shards.storage.sync_thread import Action
+from tests.shards.rig import FakeCallers
 from tests.support.builders import NOW
 
 GROUP = "cluster/0/1"
 MS = 1_000_000
 NODES = ("node-1", "node-2", "node-3")
 WAITING: Any = "still waiting"
+
+
+class FakeLinks:
+    """The links of one node: what it sends goes to the group's `mail`, what arrives for it is put in `inbox`."""
+
+    def __init__(self, group: "Group", name: str) -> None:
+        self.refused = 0
+        self.inbox: list[PeerMessage] = []
+        self.broken: set[str] = set()
+        self._group = group
+        self._name = name
+
+    def send(self, node: str, body: MessageBody) -> bool:
+        return self._group.post(self._name, PeerMessage(node, body))
+
+    def receive(self) -> list[PeerMessage]:
+        received, self.inbox = self.inbox, []
+        return received
+
+    def lost(self) -> set[str]:
+        broken, self.broken = self.broken, set()
+        return broken
+
+    def carries(self, node: str) -> bool:
+        return True
 
 
 class Node:
@@ -43,7 +69,6 @@ class Node:
         self.listens = True  # to the others, while it writes
         self.while_writing: Action = lambda: None
         self.is_writing = False
-        self.inbox: list[PeerMessage] = []  # what arrives meanwhile
         self.start(first_incarnation=0 if founders else 1_000_000)
 
     @property
@@ -57,30 +82,31 @@ class Node:
         self.disk = Disk(self.path, self.identity, False)
         if first_incarnation:  # of a newcomer: see `shards.__main__`
             self.disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(first_incarnation)})
-        self.snapshots = Snapshots(self.disk, self.path, self.identity, self._post)
+        self.links = FakeLinks(self.group, self.name)
+        self.snapshots = Snapshots(self.disk, self.path, self.identity, self.links.send)
         is_forgetful = self.disk.get(keys.FORGETFUL) is not None
         group_config = GroupConfig(
             founders=() if is_forgetful else self.founders,
             address=f"127.0.0.1:{self.name[-1]}400",
             nodes=NODES,
-            post=self._post,
-            hear=self._hear,
+            links=self.links,
             writing=self._write,
             snapshots=self.snapshots,
             options=raft.Options(heartbeat_ns=100 * MS, election_ns=500 * MS, disk_stall_ns=5_000 * MS),
         )
         group = self.group
+        self.callers = FakeCallers()
         self.replica = Replica(
             0,
             self.name,
             self.disk,
+            self.callers,
             lambda: group.wall_ns,
             lambda: group.now_ns,
             int(self.name[-1]),
             False,
             group_config,
         )
-        self.replica.deliver = self._take
         self.is_running = True
 
     def kill(self) -> None:
@@ -108,17 +134,20 @@ class Node:
     def turn(self, arrived: Any = (), messages: Any = ()) -> None:
         if not self.is_running or self.is_writing:
             return
+        self.callers.arrived += arrived
+        self.links.inbox += messages
         try:
-            replies = self.replica.turn(arrived, messages)
+            self.replica.turn(self.group.now_ns)
         except Replaced:
             self.replacements += 1
+            self._take_replies()
             self.kill()
             self.start()
-            return
-        self._take(replies)
+        else:
+            self._take_replies()
 
-    def _take(self, replies: list[tuple[bytes, list[Reply]]]) -> None:
-        for peer, some in replies:
+    def _take_replies(self) -> None:
+        for peer, some in self.callers.take_replies():
             assert peer == b"gateway"
             for reply in some:
                 assert reply.id not in self.answers, "a call was answered twice"
@@ -126,13 +155,6 @@ class Node:
                     self.answers[reply.id] = decode_result(self.asked[reply.id], reply)
                 except Refusal as refusal:
                     self.answers[reply.id] = refusal.to_refused()
-
-    def _post(self, posted: PeerMessage) -> bool:
-        return self.group.post(self.name, posted)
-
-    def _hear(self) -> list[PeerMessage]:
-        heard, self.inbox = self.inbox, []
-        return heard
 
     def _write(self, write: Action, meanwhile: Action) -> None:
         """Time passes for everybody while this disk is slow."""
@@ -145,7 +167,9 @@ class Node:
             self.while_writing()
         write()
         self.is_writing = False
-        self.group.mail.extendleft((posted.node, self.name, seal(GROUP, *posted)) for posted in reversed(self._hear()))
+        self.group.mail.extendleft(
+            (posted.node, self.name, seal(GROUP, *posted)) for posted in reversed(self.links.receive())
+        )
 
 
 class Group:
@@ -188,7 +212,7 @@ class Group:
                 continue
             node = self.nodes[receiver]
             if node.is_writing:
-                node.inbox.append(unseal(GROUP, frame))
+                node.links.inbox.append(unseal(GROUP, frame))
             else:
                 node.turn((), [unseal(GROUP, frame)])
         raise AssertionError("the letters never end")

@@ -17,7 +17,7 @@ from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
 from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
-from corvo.wire import Call, decode_replies, decode_result, encode, encode_replies
+from corvo.wire import Call, Reply, decode_replies, decode_result, encode, encode_replies
 from shards.replica import Replica
 from shards.storage.leveldb import Disk
 from tests.support.builders import NOW, job_id
@@ -26,6 +26,7 @@ IDENTITY = b"cluster/node-1/0/1/1"
 GATEWAY = b"gateway"
 WAITING: Any = "still waiting"
 LONG_MS = 3_600_000
+HOUR_NS = 3_600_000_000_000
 
 Hook = Callable[[int], None]  # is told the number of the write
 
@@ -88,6 +89,30 @@ class CountedDisk(Disk):
         self.after_write(number)
 
 
+class FakeCallers:
+    """Callers of a replica: what they send is put here, and what they are sent is found here."""
+
+    def __init__(self) -> None:
+        self.arrived: list[tuple[bytes, list[Call]]] = []
+        self.replies: list[tuple[bytes, list[Reply]]] = []
+        self.gone: set[bytes] = set()
+
+    def receive(self) -> list[tuple[bytes, list[Call]]]:
+        arrived, self.arrived = self.arrived, []
+        return arrived
+
+    def send(self, replies: list[tuple[bytes, list[Reply]]]) -> list[bytes]:
+        self.replies += [(peer, some) for peer, some in replies if peer not in self.gone]
+        return [peer for peer, _ in replies if peer in self.gone]
+
+    def is_there(self, peer: bytes) -> bool:
+        return peer not in self.gone
+
+    def take_replies(self) -> list[tuple[bytes, list[Reply]]]:
+        replies, self.replies = self.replies, []
+        return replies
+
+
 class Rig:
     def __init__(
         self,
@@ -116,10 +141,12 @@ class Rig:
     def open(self, is_first_turn_taken: bool = True) -> None:
         self.disk = CountedDisk(self.path, IDENTITY, self.is_synced)
         self.disk.before_write, self.disk.after_write = self._hooks
+        self.callers = FakeCallers()
         self.replica = Replica(
             0,
             "node-1",
             self.disk,
+            self.callers,
             lambda: self.wall_ns,
             lambda: self.monotonic_ns,
             7,
@@ -153,7 +180,9 @@ class Rig:
         return Call(self._last_id, deadline_ms, encode(ask))
 
     def turn(self, *arrived: tuple[bytes, list[Call]]) -> None:
-        self.messages = [(peer, encode_replies(replies)) for peer, replies in self.replica.turn(arrived)]
+        self.callers.arrived += arrived
+        self.replica.turn(self.monotonic_ns)
+        self.messages = [(peer, encode_replies(replies)) for peer, replies in self.callers.take_replies()]
         for peer, message in self.messages:
             for reply in decode_replies(message):
                 key = (peer, reply.id)
@@ -178,9 +207,14 @@ class Rig:
         self.wall_ns += ns
         self.monotonic_ns += ns
 
+    def sleep_ns(self) -> int:
+        """How long nothing need be done unless something arrives; an hour at most."""
+        next_ns = self.replica.next_ns()
+        return HOUR_NS if next_ns is None else min(max(next_ns - self.monotonic_ns, 0), HOUR_NS)
+
     def sleep(self) -> int:
         """Exactly as long as the replica says, then a turn. The nanoseconds slept."""
-        slept = self.replica.sleep_ns()
+        slept = self.sleep_ns()
         self.advance(slept)
         self.turn()
         return slept
@@ -189,7 +223,7 @@ class Rig:
         """As the loop does, for this long. The number of turns it took."""
         end, turns = self.monotonic_ns + ns, 0
         while (left := end - self.monotonic_ns) > 0:
-            self.advance(min(self.replica.sleep_ns(), left))
+            self.advance(min(self.sleep_ns(), left))
             self.turn()
             turns += 1
             assert turns < 100_000, "busy turns"

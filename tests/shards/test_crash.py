@@ -149,7 +149,7 @@ class Outage:
     def _wait(self, ns: int) -> None:
         end = self.rig.monotonic_ns + ns
         while (left := end - self.rig.monotonic_ns) > 0:
-            self.rig.advance(min(self.rig.replica.sleep_ns(), left))
+            self.rig.advance(min(self.rig.sleep_ns(), left))
             try:
                 self._turn([])
             except PowerCut:

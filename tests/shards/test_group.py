@@ -73,7 +73,7 @@ def test_no_job_is_claimed_for_somebody_who_waited_on_a_node_that_died(group: Gr
     follower.send(fetch("mail", wait_ms=30_000))
     group.pass_time(50)
     follower.kill()
-    leader.replica.members.lose_link(follower.name)
+    leader.links.broken.add(follower.name)
 
     group.ask(leader, enqueue(1))
 
@@ -334,7 +334,7 @@ def test_who_waits_through_a_link_that_broke_one_way_is_told_to_ask_again(group:
     waiting = follower.send(fetch("mail", wait_ms=30_000), deadline_ms=40_000)
     group.pass_time(50)
 
-    leader.replica.members.lose_link(follower.name)  # the follower's own link to the leader is well
+    leader.links.broken.add(follower.name)  # the follower's own link to the leader is well
     group.pass_time(50)
 
     assert follower.answers[waiting].code == "OUTCOME_UNKNOWN"

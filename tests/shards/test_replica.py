@@ -408,13 +408,12 @@ def test_a_life_that_is_over_before_its_state_is_written_is_written_once(rig: Ri
 
 def test_replies_do_not_wait_for_a_write_that_is_not_theirs(rig: Rig) -> None:
     """Those of an earlier entry, that is; the one at hand is answered after it (above)."""
-    sent: list[bytes] = []
-    rig.replica.deliver = lambda replies: sent.extend(peer for peer, _ in replies)
     before: list[list[bytes]] = []
-    rig.disk.before_write = lambda number: before.append([*sent])
+    rig.disk.before_write = lambda number: before.append([peer for peer, _ in rig.callers.replies])
     rig.replica.admission.answer(b"gateway", 1, None)
 
-    rig.replica.turn([(b"other", [Call(2, 1_000, encode(enqueue(1)))])])
+    rig.callers.arrived = [(b"other", [Call(2, 1_000, encode(enqueue(1)))])]
+    rig.replica.turn(rig.monotonic_ns)
 
     assert before == [[b"gateway"]]
 
@@ -465,7 +464,7 @@ def test_an_entry_too_large_for_one_turn_is_spread_over_turns_without_sleeping(
     answers = rig.ask(*calls)
     turns = 0
     while len(rig.answers) < len(calls):
-        assert rig.replica.sleep_ns() == 0
+        assert rig.sleep_ns() == 0
         rig.turn()
         turns += 1
 
@@ -563,7 +562,7 @@ def test_what_a_full_answer_had_to_leave_goes_to_the_next_who_waits(rig: Rig, mo
         waiting.append(rig.last_key)
 
     rig.one(enqueue(*range(1, 36), payload=b"x" * 1_000))
-    while rig.replica.sleep_ns() == 0:
+    while rig.sleep_ns() == 0:
         rig.turn()
 
     assert [len(rig.answers[key]) if key in rig.answers else None for key in waiting] == [10, 10, 10, 5, None]
@@ -685,7 +684,8 @@ def test_the_status_says_how_the_replica_is_doing(rig: Rig) -> None:
     assert (status.fetches_parked, status.entries_total, status.operations_total) == (1, 1, 3)
     assert status.applied_index == status.commit_index == status.log_last_index == 2
     assert status.state_hash == rig.state()[1].hex()
-    assert GATEWAY not in [peer for peer, _ in rig.replica.turn([])]
+    rig.turn()
+    assert rig.messages == []
 
 
 # Against common sense

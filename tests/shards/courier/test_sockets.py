@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 
 import pytest
@@ -29,7 +30,8 @@ class Town:
         self.doors: dict[int, zmq.Socket[bytes]] = {}
         self.machine = Machine(0, 3)
         self.courier = Courier(self.machine.tables.errands)
-        self.courier_sockets = CourierSockets(self.context, self._addresses)
+        self.poller = zmq.Poller()
+        self.courier_sockets = CourierSockets(self.context, self._addresses, self.poller)
 
     def open_door(self, shard: int) -> zmq.Socket[bytes]:
         """And wait until the road is connected to it: what is sent before that is carried again later."""
@@ -51,8 +53,8 @@ class Town:
 
     def listen(self) -> None:
         """Wait for an answer, then let the courier hear it."""
-        assert self.courier_sockets.poller.poll(WAIT_MS), "no answer came"
-        self.courier_sockets.come_back(self.courier)
+        assert self.poller.poll(WAIT_MS), "no answer came"
+        self.courier_sockets.come_back(self.courier, monotonic_ns())
 
     def close(self) -> None:
         self.courier_sockets.close()
@@ -81,7 +83,7 @@ def test_an_errand_arrives_and_its_answer_is_heard(town: Town) -> None:
     admission = town.open_door(1)
     town.give(1)
 
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
     peer, call, ask = heard_at(admission)
     admission.send_multipart([peer, wire.encode_replies([wire.reply_to(call.id, 1)])])
     town.listen()
@@ -96,14 +98,14 @@ def test_every_shard_hears_only_what_is_for_it(town: Town) -> None:
         town.give(2)
     town.give(1)
 
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
 
     assert {shard: len(heard_at(admission)[2].errands) for shard, admission in doors.items()} == {1: 1, 2: 2}
 
 
 def test_a_shard_that_is_away_is_turned_back_from_and_gets_it_when_it_is_there(town: Town) -> None:
     town.give(1)
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
     pause_ends = town.courier.next_ns()
     assert pause_ends is not None
 
@@ -118,7 +120,7 @@ def test_a_shard_that_is_away_is_turned_back_from_and_gets_it_when_it_is_there(t
 def test_an_answer_that_nobody_understands_is_passed_over(town: Town, noise: bytes) -> None:
     admission = town.open_door(1)
     town.give(1)
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
     peer, call, _ = heard_at(admission)
 
     admission.send_multipart([peer, noise])
@@ -132,28 +134,28 @@ def test_an_answer_that_nobody_understands_is_passed_over(town: Town, noise: byt
 
 def test_only_a_road_on_which_an_answer_is_awaited_is_watched(town: Town) -> None:
     admission = town.open_door(1)
-    assert town.courier_sockets.poller.sockets == []
+    assert town.poller.sockets == []
     town.give(1)
 
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
     peer, call, _ = heard_at(admission)
-    assert [socket for socket, _ in town.courier_sockets.poller.sockets] == town.courier_sockets.sockets()[:1]
+    assert [socket for socket, _ in town.poller.sockets] == town.courier_sockets.sockets()[:1]
     answer = wire.encode_replies([wire.reply_to(call.id, 1)])
     admission.send_multipart([peer, answer])
     town.listen()
 
-    assert town.courier_sockets.poller.sockets == []
+    assert town.poller.sockets == []
     admission.send_multipart([peer, answer])  # once more: it wakes nobody
-    town.courier_sockets.come_back(town.courier)
-    assert town.courier_sockets.poller.poll(0) == []
+    town.courier_sockets.come_back(town.courier, monotonic_ns())
+    assert town.poller.poll(0) == []
 
 
 def test_a_courier_that_rests_leaves_no_road_watched(town: Town) -> None:
     town.open_door(1)
     town.give(1)
-    town.courier_sockets.go(town.courier)
+    town.courier_sockets.go(town.courier, monotonic_ns())
 
     town.courier.rest()
-    town.courier_sockets.come_back(town.courier)
+    town.courier_sockets.come_back(town.courier, monotonic_ns())
 
-    assert town.courier_sockets.poller.sockets == []
+    assert town.poller.sockets == []

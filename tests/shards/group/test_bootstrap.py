@@ -227,11 +227,13 @@ class Running:
 
     def _run(self, address: str, answer: Callable[[Introduction], Welcome]) -> None:
         context: zmq.Context[Any] = zmq.Context()
-        peers = Peers(context, "running", "c1/0/4", address, None, answer)
+        peers = Peers(context, "running", "c1/0/4", address, None)
         self._ready.set()
         while not self._is_over.is_set():
             peers.wait(20)
             peers.receive()
+            for sender, introduction in peers.introductions():
+                peers.welcome(sender, answer(introduction))
         peers.close()
         context.term()
 

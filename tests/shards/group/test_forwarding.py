@@ -3,7 +3,7 @@
 from corvo.wire import Call, Reply
 from shards.group import forwarding
 from shards.group.forwarding import Forwarding, foreign_peer, parse_foreign
-from shards.group.messages import ForwardedCalls, ForwardedReplies, PeerMessage
+from shards.group.messages import ForwardedCalls, ForwardedReplies, MessageBody, PeerMessage
 
 GATEWAY = b"\0gw"
 LONG_MS = 60_000
@@ -15,9 +15,9 @@ class Office:
         self.sent: list[PeerMessage] = []
         self.is_open = True
 
-    def post(self, posted: PeerMessage) -> bool:
+    def send(self, node: str, body: MessageBody) -> bool:
         if self.is_open:
-            self.sent.append(posted)
+            self.sent.append(PeerMessage(node, body))
         return self.is_open
 
 
@@ -27,7 +27,7 @@ def a_call(number: int, deadline_ms: int = LONG_MS) -> Call:
 
 def test_calls_of_one_turn_travel_in_one_letter_per_asker() -> None:
     office = Office()
-    forwarding = Forwarding(office.post)
+    forwarding = Forwarding(office.send)
     for number in (1, 2):
         forwarding.forward("node-2", GATEWAY, a_call(number), 0)
     forwarding.forward("node-2", b"\0other", a_call(1), 0)
@@ -42,7 +42,7 @@ def test_calls_of_one_turn_travel_in_one_letter_per_asker() -> None:
 
 def test_an_answer_is_taken_once_and_only_if_it_is_awaited() -> None:
     office = Office()
-    forwarding = Forwarding(office.post)
+    forwarding = Forwarding(office.send)
     forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.flush()
     answer = ForwardedReplies(GATEWAY, [Reply(1, False, b"yes"), Reply(9, False, b"stray")])
@@ -53,7 +53,7 @@ def test_an_answer_is_taken_once_and_only_if_it_is_awaited() -> None:
 
 def test_what_cannot_be_sent_is_lost_at_once() -> None:
     office = Office()
-    forwarding = Forwarding(office.post)
+    forwarding = Forwarding(office.send)
     office.is_open = False
     forwarding.forward("node-2", GATEWAY, a_call(1), 0)
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_sent_is_lost_at_once() -> None:
 
 
 def test_calls_to_a_node_that_is_gone_are_forgotten_and_others_are_not() -> None:
-    forwarding = Forwarding(Office().post)
+    forwarding = Forwarding(Office().send)
     forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.forward("node-3", GATEWAY, a_call(2), 0)
 
@@ -72,7 +72,7 @@ def test_calls_to_a_node_that_is_gone_are_forgotten_and_others_are_not() -> None
 
 def test_a_recall_follows_its_call() -> None:
     office = Office()
-    forwarding = Forwarding(office.post)
+    forwarding = Forwarding(office.send)
     forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.recall(GATEWAY, 1, 0)
     forwarding.recall(GATEWAY, 7, 0)
@@ -82,7 +82,7 @@ def test_a_recall_follows_its_call() -> None:
 
 
 def test_a_call_past_its_deadline_is_nobodys() -> None:
-    forwarding = Forwarding(Office().post)
+    forwarding = Forwarding(Office().send)
     forwarding.forward("node-2", GATEWAY, a_call(1, deadline_ms=500), 0)
     forwarding.forward("node-2", GATEWAY, a_call(2), 0)
 
@@ -93,7 +93,7 @@ def test_a_call_past_its_deadline_is_nobodys() -> None:
 
 def test_calls_of_a_gateway_that_died_are_taken_back() -> None:
     office = Office()
-    forwarding = Forwarding(office.post)
+    forwarding = Forwarding(office.send)
     forwarding.forward("node-2", b"\0dead", a_call(1), 0)
     forwarding.forward("node-2", GATEWAY, a_call(1), 0)
     forwarding.flush()
@@ -106,7 +106,7 @@ def test_calls_of_a_gateway_that_died_are_taken_back() -> None:
 
 
 def test_what_is_under_way_is_bounded() -> None:
-    full = Forwarding(Office().post)
+    full = Forwarding(Office().send)
     for number in range(forwarding.OUTSTANDING_MAX):
         full.forward("node-2", GATEWAY, a_call(number), 0)
     assert full.is_full

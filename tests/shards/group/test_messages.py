@@ -18,16 +18,13 @@ from shards.group.messages import (
     PeerMessage,
     RaftMessage,
     RepliesMayBeLost,
-    SnapshotEnded,
-    SnapshotOffer,
-    SnapshotPiece,
-    SnapshotWant,
     Welcome,
     group_of,
     seal,
     unseal,
 )
 from shards.raft.messages import LeaderHeartbeat
+from shards.snapshots.messages import SnapshotEnded, SnapshotOffer, SnapshotPiece, SnapshotWant
 
 GROUP = group_of("c1", 2, 4)
 HEARTBEAT = LeaderHeartbeat("a", "b", 1, 2, 3, commit=9, round=4)

@@ -11,19 +11,10 @@ import structlog
 import zmq
 
 from shards.group import peers
-from shards.group.messages import (
-    Introduction,
-    MessageBody,
-    PeerMessage,
-    RaftMessage,
-    SnapshotPiece,
-    SnapshotWant,
-    Welcome,
-    group_of,
-    seal,
-)
+from shards.group.messages import Introduction, MessageBody, PeerMessage, RaftMessage, Welcome, group_of, seal
 from shards.group.peers import FRAME_BYTES_MAX, LETTERS_PER_TURN, Keys, Peers, read_keys
 from shards.raft.messages import Append, EntryKind, LeaderHeartbeat, LogEntry
+from shards.snapshots.messages import SnapshotPiece, SnapshotWant
 
 PATIENCE_S = 15.0
 GROUP = group_of("c1", 0, 4)
@@ -41,13 +32,15 @@ def free_port(host: str = "127.0.0.1") -> int:
 class End:
     """A `Peers` with a context of its own, as each process has one."""
 
-    def __init__(self, name: str, keys: Keys | None = None, bind: str = "", group: str = GROUP, **options: Any) -> None:
+    def __init__(self, name: str, keys: Keys | None = None, bind: str = "", group: str = GROUP) -> None:
         self.address = bind or f"127.0.0.1:{free_port()}"
         self.context: zmq.Context[Any] = zmq.Context()
         self.got: list[PeerMessage] = []
         self.lost: set[str] = set()
+        self.introduced: list[Introduction] = []
+        self.answer: Callable[[Introduction], Welcome] | None = None
         try:
-            self.peers = Peers(self.context, name, group, self.address, keys, **options)
+            self.peers = Peers(self.context, name, group, self.address, keys)
         except OSError:
             self.context.term()
             raise
@@ -55,6 +48,10 @@ class End:
     def turn(self) -> None:
         self.got += self.peers.receive()
         self.lost |= self.peers.lost()
+        for sender, introduction in self.peers.introductions():
+            self.introduced.append(introduction)
+            if self.answer is not None:
+                self.peers.welcome(sender, self.answer(introduction))
 
     def messages(self) -> list[MessageBody]:
         return [posted.body for posted in self.got]
@@ -104,10 +101,10 @@ def link(a: End, b: End) -> None:
 def test_letters_arrive_with_their_sender(ends: Ends, keys: Keys | None) -> None:
     a, b = ends("a", keys), ends("b", keys)
     assert not a.peers.is_up("b")
-    assert not a.peers.send(PeerMessage("b", BEAT))
+    assert not a.peers.send("b", BEAT)
     link(a, b)
     assert a.peers.nodes() == {"b"}
-    assert a.peers.send(PeerMessage("b", SnapshotWant(1, b"host:9400")))
+    assert a.peers.send("b", SnapshotWant(1, b"host:9400"))
     assert until(lambda: b.got, a, b)
     assert b.got == [PeerMessage("a", SnapshotWant(1, b"host:9400"))]
     assert (a.peers.refused, b.peers.refused) == (0, 0)
@@ -124,8 +121,8 @@ def test_who_does_not_know_the_secret_cannot_connect_and_is_told_of_once(
         assert until(lambda: server.peers.refused >= 4 and len(lines) >= 2, server, stranger)
     assert not stranger.peers.is_up("b")
     assert stranger.lost == set()  # it has never been up
-    assert not stranger.peers.send(PeerMessage("b", BEAT))
-    assert not stranger.peers.send(PeerMessage("b", SnapshotWant(1, b"x:1")))
+    assert not stranger.peers.send("b", BEAT)
+    assert not stranger.peers.send("b", SnapshotWant(1, b"x:1"))
     assert server.got == []
     assert sorted(line["event"] for line in lines) == ["a node hangs up", "a node was refused"]
 
@@ -136,7 +133,7 @@ def test_a_node_with_a_secret_does_not_speak_to_one_without(ends: Ends) -> None:
         caller.peers.connect("b", server.address)
         assert until(lambda: lines, server, caller)
     assert not caller.peers.is_up("b")
-    assert not caller.peers.send(PeerMessage("b", SnapshotWant(1, b"x:1")))
+    assert not caller.peers.send("b", SnapshotWant(1, b"x:1"))
 
 
 def test_a_link_that_zeromq_has_given_up_is_made_anew(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +174,8 @@ def test_a_broken_link_is_reported_once_and_comes_back_with_the_peer(ends: Ends)
     assert until(lambda: a.lost, a)
     assert a.lost == {"b"}
     assert not a.peers.is_up("b")
-    assert not a.peers.send(PeerMessage("b", SnapshotWant(1, b"to a former life")))
-    assert until(lambda: not a.peers.send(PeerMessage("b", BEAT)), a)
+    assert not a.peers.send("b", SnapshotWant(1, b"to a former life"))
+    assert until(lambda: not a.peers.send("b", BEAT), a)
     a.lost.clear()
     again = ends("b", KEYS, bind=b.address)
     link(a, again)
@@ -203,7 +200,7 @@ def test_another_address_is_another_link_and_the_same_address_is_the_same(ends: 
     a.peers.disconnect("b")
     a.peers.disconnect("b")
     assert (a.peers.nodes(), a.peers.is_up("b"), a.peers.lost()) == (set(), False, set())
-    assert not a.peers.send(PeerMessage("b", BEAT))
+    assert not a.peers.send("b", BEAT)
 
 
 def test_large_letters_do_not_hold_up_small_ones(ends: Ends) -> None:
@@ -213,9 +210,9 @@ def test_large_letters_do_not_hold_up_small_ones(ends: Ends) -> None:
     append = RaftMessage(Append("a", "b", 1, 2, 3, prev_index=0, prev_term=0, commit=0, entries=[entry]))
     sent = 0
     # `b` does not read: the lane must fill, and sending must neither wait nor queue without end.
-    assert until(lambda: not all(a.peers.send(PeerMessage("b", append)) for _ in range(8)), a)
-    assert a.peers.send(PeerMessage("b", BEAT))
-    while a.peers.send(PeerMessage("b", append)):
+    assert until(lambda: not all(a.peers.send("b", append) for _ in range(8)), a)
+    assert a.peers.send("b", BEAT)
+    while a.peers.send("b", append):
         sent += 1
     assert until(lambda: BEAT in b.messages(), b)
     before = b.messages().index(BEAT)
@@ -229,7 +226,7 @@ def test_appends_keep_their_order_whatever_their_size(ends: Ends) -> None:
     for index, size in enumerate(sizes, 1):
         entry = LogEntry(index, 1, EntryKind.NORMAL, bytes(size))
         append = Append("a", "b", 1, 2, 3, prev_index=index - 1, prev_term=1, commit=0, entries=[entry])
-        assert a.peers.send(PeerMessage("b", RaftMessage(append)))
+        assert a.peers.send("b", RaftMessage(append))
     assert until(lambda: len(b.got) == len(sizes), a, b)
     assert [body.message.entries[0].index for body in b.messages() if isinstance(body, RaftMessage)] == [
         1, 2, 3, 4, 5, 6,
@@ -241,7 +238,7 @@ def test_a_turn_is_bounded(ends: Ends) -> None:
     link(a, b)
     total = LETTERS_PER_TURN + 50
     sent = 0
-    while sent < total and a.peers.send(PeerMessage("b", BEAT)):
+    while sent < total and a.peers.send("b", BEAT):
         sent += 1
     assert sent == total
     turns: list[int] = []
@@ -260,11 +257,9 @@ def test_a_letter_above_the_bound_is_not_sent_and_costs_no_link(ends: Ends) -> N
     fits = SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX - 1_000))], True, b"")
     with structlog.testing.capture_logs() as lines:
         for _ in range(3):
-            assert not a.peers.send(
-                PeerMessage("b", SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX))], True, b""))
-            )
-    assert [line["event"] for line in lines] == ["a letter was not sent"]
-    assert a.peers.send(PeerMessage("b", fits))
+            assert not a.peers.send("b", SnapshotPiece(1, b"", [(b"k", bytes(FRAME_BYTES_MAX))], True, b""))
+    assert [line["event"] for line in lines] == ["a message was not sent"]
+    assert a.peers.send("b", fits)
     assert until(lambda: b.got, a, b)
     assert b.messages() == [fits]
     assert a.lost == set()
@@ -312,35 +307,32 @@ def test_reasons_without_end_are_not_told_without_end(ends: Ends) -> None:
 
 @pytest.mark.parametrize("keys", [None, KEYS], ids=["plain", "curve"])
 def test_an_introduction_is_answered_to_whoever_asked(ends: Ends, keys: Keys | None) -> None:
-    asked: list[Introduction] = []
-
-    def welcome(introduction: Introduction) -> Welcome:
-        asked.append(introduction)
+    def answer(introduction: Introduction) -> Welcome:
         return Welcome("b", "b:9400", 4, "c1", knows_you=introduction.node_id == "a")
 
-    b = ends("b", keys, welcome=welcome)
+    b = ends("b", keys)
+    b.answer = answer
     a, c = ends("a", keys, group=""), ends("c", keys, group="")
     for end in (a, c):
         end.peers.connect("whoever is there", b.address)
         assert until(lambda end=end: end.peers.is_up("whoever is there"), end, b)
     for name, end in (("a", a), ("c", c)):
-        assert end.peers.send(PeerMessage("whoever is there", Introduction(name, f"{name}:9400", 4)))
+        assert end.peers.send("whoever is there", Introduction(name, f"{name}:9400", 4))
     assert until(lambda: a.got and c.got, a, b, c)
     assert a.got == [PeerMessage("whoever is there", Welcome("b", "b:9400", 4, "c1", knows_you=True))]
     assert c.got == [PeerMessage("whoever is there", Welcome("b", "b:9400", 4, "c1"))]
-    assert {introduction.node_id for introduction in asked} == {"a", "c"}
+    assert {introduction.node_id for introduction in b.introduced} == {"a", "c"}
     assert b.got == []
 
 
-def test_without_a_welcome_an_introduction_is_ignored(ends: Ends) -> None:
+def test_an_introduction_is_kept_apart_from_the_messages_of_replicas(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     link(a, b)
-    assert a.peers.send(PeerMessage("b", Introduction("a", "a:9400", 4)))
-    assert a.peers.send(
-        PeerMessage("b", SnapshotWant(1, b"a:9400"))
-    )  # on the same lane: the first has been read by then
+    assert a.peers.send("b", Introduction("a", "a:9400", 4))
+    assert a.peers.send("b", SnapshotWant(1, b"a:9400"))  # on the same lane: the first has been read by then
     assert until(lambda: b.got, a, b)
     assert b.messages() == [SnapshotWant(1, b"a:9400")]
+    assert b.introduced == [Introduction("a", "a:9400", 4)]
     assert (a.got, b.peers.refused) == ([], 0)
 
 
@@ -359,7 +351,7 @@ def test_an_address_that_is_none_stops_nobody(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     for address in ("not an address", "host:123456", "no port"):
         a.peers.connect("c", address)
-        assert not a.peers.send(PeerMessage("c", BEAT))
+        assert not a.peers.send("c", BEAT)
     link(a, b)
 
 

@@ -28,7 +28,10 @@ class AtTheDoor:
 
     def __init__(self) -> None:
         self.machine = Machine()
-        self.admission = Admission(self.machine.tables, Presence(lambda: NOW))
+        self.gone: set[bytes] = set()
+        self.admission = Admission(
+            self.machine.tables, Presence(lambda: NOW), is_there=lambda peer: peer not in self.gone
+        )
         self.now = SECOND
         self.asked: dict[tuple[bytes, int], type[Operation] | type[Query]] = {}
         self.ids = 0
@@ -203,10 +206,10 @@ def test_a_fetch_without_patience_on_an_empty_queue_is_answered_empty_at_once(at
 def test_a_fetch_with_patience_is_parked_until_its_nanosecond(at: AtTheDoor) -> None:
     call = at.admit(fetch("mail", wait_ms=50))
 
-    at.admission.end_waits(at.now + 50 * MS - 1)
+    at.admission.turn(at.now + 50 * MS - 1)
     assert at.replies() == {} and at.batch() == []
 
-    at.admission.end_waits(at.now + 50 * MS)
+    at.admission.turn(at.now + 50 * MS)
     assert at.replies() == {call: []}
     assert len(at.admission.waiters) == 0
 
@@ -330,7 +333,7 @@ def test_an_await_is_told_only_of_jobs_that_are_there(at: AtTheDoor) -> None:
 def test_an_await_ends_false(at: AtTheDoor) -> None:
     call = at.admit(an_await("mail", wait_ms=10))
 
-    at.admission.end_waits(at.now + 10 * MS)
+    at.admission.turn(at.now + 10 * MS)
 
     assert at.replies() == {call: False}
 
@@ -448,9 +451,10 @@ def test_a_waiting_worker_is_seen_and_a_served_one_is_left_to_the_log(at: AtTheD
 
 
 def test_a_job_is_not_given_to_an_asker_that_is_gone(at: AtTheDoor) -> None:
-    at.admission.is_there = lambda peer: peer != b"dead"
+    at.gone.add(b"dead")
     waiting = [at.admit(fetch("mail", wait_ms=50, claim=n), peer=peer) for n, peer in enumerate([b"dead", PEER] * 2, 1)]
     new = at.admit(enqueue(1, 2))
 
     assert at.batch() == [new, waiting[1], waiting[3]]
     assert len(at.admission.waiters) == 0
+    assert at.admission.take_gone() == [b"dead"] and at.admission.take_gone() == []

@@ -114,7 +114,7 @@ def test_of_many_only_so_many_are_served_in_a_turn_and_the_others_at_once_after(
     rig.ask(enqueue(1))
     answered = [sum(key in rig.answers for key in waiting)]
     while not all(key in rig.answers for key in waiting):
-        assert rig.replica.sleep_ns() == 0
+        assert rig.sleep_ns() == 0
         rig.turn()
         answered.append(sum(key in rig.answers for key in waiting))
 
@@ -141,7 +141,7 @@ def test_of_many_questions_about_old_events_only_so_many_are_looked_into_in_a_tu
     per_turn = [len(looked_at)]
     assert answers.count(EventsFound(10, [])) == 2
     while len(rig.replica.admission.event_waits):
-        assert rig.replica.sleep_ns() == 0
+        assert rig.sleep_ns() == 0
         rig.turn()
         per_turn.append(len(looked_at) - sum(per_turn))
 

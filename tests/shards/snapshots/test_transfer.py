@@ -15,19 +15,10 @@ from corvo.queries.cluster import TransferStatus
 from corvo.state import keys
 from corvo.state.tables import Applied, Tables
 from shards import raft
-from shards.group.messages import (
-    MessageBody,
-    PeerMessage,
-    SnapshotEnded,
-    SnapshotOffer,
-    SnapshotPiece,
-    SnapshotWant,
-    group_of,
-    seal,
-    unseal,
-)
+from shards.group.messages import MessageBody, PeerMessage, group_of, seal, unseal
 from shards.raft.messages import AppendReply, Hello
 from shards.snapshots import streams, transfer
+from shards.snapshots.messages import SnapshotEnded, SnapshotMessage, SnapshotOffer, SnapshotPiece, SnapshotWant
 from shards.snapshots.transfer import SESSION_IDLE_NS, SILENCE_NS, Complete, Event, Sent, Snapshots, finish_install
 from shards.storage.leveldb import Disk
 from shards.storage.raft_log import RaftLog, encode
@@ -95,13 +86,13 @@ class End:
         self.stop()
         self.start()
 
-    def _post(self, posted: PeerMessage) -> bool:
+    def _post(self, node: str, body: SnapshotMessage) -> bool:
         # Through the envelope, as on the wire.
-        self.posted.append(PeerMessage(posted.node, unseal(GROUP, seal(GROUP, self.name, posted.body)).body))
+        self.posted.append(PeerMessage(node, unseal(GROUP, seal(GROUP, self.name, body)).body))
         return True
 
     def take(self, sender: str, body: MessageBody, now_ns: int) -> None:
-        event = self.snapshots.receive(PeerMessage(sender, body), now_ns)
+        event = self.snapshots.receive(sender, body, now_ns)
         if event is not None:
             self.events.append(event)
 
@@ -552,7 +543,7 @@ def test_a_request_after_a_long_silence_begins_anew(pair: Pair) -> None:
 
 
 def test_a_letter_that_cannot_be_posted_is_a_failure(pair: Pair) -> None:
-    snapshots = Snapshots(pair.leader.disk, pair.leader.path, pair.leader.identity, lambda posted: False)
+    snapshots = Snapshots(pair.leader.disk, pair.leader.path, pair.leader.identity, lambda node, body: False)
 
     snapshots.send(install_for(), 1)
 
