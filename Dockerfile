@@ -21,10 +21,11 @@ RUN /opt/corvo/bin/pip install --no-index --no-deps --no-build-isolation . \
 FROM ${PYTHON}
 RUN groupadd --gid 10001 corvo \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin corvo \
-    && install --directory --owner=corvo --group=corvo --mode=0700 /data
+    && install --directory --owner=corvo --group=corvo --mode=0700 /data /secret
 COPY --from=build /opt/corvo /opt/corvo
 # The root file system may be read-only: bytecode is compiled above, and all that is written is below /data.
-ENV PATH=/opt/corvo/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+# /secret is for a volume that the nodes of a cluster share (docs/how-to/run-a-cluster.md).
+ENV PATH=/opt/corvo/bin:$PATH PYTHONDONTWRITEBYTECODE=1 CORVO_DATA_DIR=/data
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

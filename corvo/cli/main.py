@@ -88,7 +88,8 @@ def server(flags: Flags, config: str | None) -> None:
       corvo server
       corvo server --data-dir /var/lib/corvo --bind 127.0.0.1:8080 --shards 8
       corvo server --node-id a --peers a=db-1:9400,b=db-2:9400,c=db-3:9400 --cluster-secret-file secret
-      corvo server --node-id d --join db-1:9400,db-2:9400 --cluster-secret-file secret
+      corvo server --bootstrap --node-id a --cluster-secret-file secret
+      corvo server --join db-1:9400,db-2:9400 --node-id d --cluster-secret-file secret
       corvo server --bind :8443 --tls-cert server.pem --tls-key server.key
       CORVO_FSYNC=off corvo server --config corvo.toml
     """

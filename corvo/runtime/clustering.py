@@ -19,8 +19,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # as `node_id` in the se
 
 
 def is_clustered(settings: "Settings") -> bool:
-    """Whether this node has, or may get, company. One that has not listens on no port for others."""
-    return bool(settings.peers or settings.join or settings.discover)
+    """Whether this node has, or may get, other nodes beside it. One that may not listens on no port for them."""
+    return bool(settings.bootstrap or settings.peers or settings.join or settings.discover)
+
+
+def needs_secret(settings: "Settings") -> bool:
+    """Whether the settings must name a secret. `--bootstrap` makes one."""
+    return is_clustered(settings) and not settings.cluster_secret_file and not settings.bootstrap
 
 
 def parse_peers(text: str) -> dict[str, str]:
@@ -63,6 +68,25 @@ def advertised_address(settings: "Settings", host_name: str) -> str:
     return join_address(host_name, port) if host in EVERYWHERE else shard_address(settings.raft_bind, 0)
 
 
+def unreachable_address(settings: "Settings", host_name: str) -> str:
+    """The address that a machine works out for itself when it does not know its own name; empty: it knows it."""
+    address = advertised_address(settings, host_name)
+    is_worked_out = not settings.raft_advertise and settings.node_id not in parse_peers(settings.peers)
+    return address if is_worked_out and is_loopback(address) and not is_loopback(settings.raft_bind) else ""
+
+
+def pod_of(host_name: str) -> tuple[str, str]:
+    """Node id and the name of all nodes, from the name of a machine. A pod `corvo-0.corvo-nodes.shop.svc.cluster.local`
+    of a StatefulSet is node `corvo-0`, and its headless service resolves to all pods. ValueError with a sentence."""
+    node_id, _, domain = host_name.partition(".")
+    if not domain or not _NAME.fullmatch(node_id):
+        raise ValueError(
+            f"--discover dns needs --discover-dns-name, a name that resolves to the addresses of all nodes: this"
+            f" machine is called {host_name!r}, which has no domain to take instead"
+        )
+    return node_id, domain
+
+
 def faults_of(settings: "Settings") -> list[str]:
     """What of a node's place in its cluster does not fit together, a sentence each."""
     return [
@@ -71,7 +95,7 @@ def faults_of(settings: "Settings") -> list[str]:
         *_bad_peers(settings),
         *_bad_times(settings),
         *(_bad_ports(settings) if is_clustered(settings) else ()),
-        *(_open_doors(settings) if is_clustered(settings) and not settings.cluster_secret_file else ()),
+        *(_without_secret(settings) if needs_secret(settings) else ()),
     ]
 
 
@@ -96,11 +120,9 @@ def _bad_addresses(settings: "Settings") -> Iterator[str]:
 
 
 def _bad_ways(settings: "Settings") -> Iterator[str]:
-    ways = [_flag(name) for name in ("peers", "join", "discover") if getattr(settings, name)]
+    ways = [_flag(name) for name in ("bootstrap", "peers", "join", "discover") if getattr(settings, name)]
     if len(ways) > 1:
         yield f"{' and '.join(ways)} are given together: a node finds its cluster in one way; keep one of them"
-    if settings.discover and not settings.discover_dns_name:
-        yield "--discover dns needs --discover-dns-name, a name that resolves to the addresses of all nodes"
 
 
 def _bad_peers(settings: "Settings") -> Iterator[str]:
@@ -133,8 +155,8 @@ def _bad_ports(settings: "Settings") -> Iterator[str]:
             )
 
 
-def _open_doors(settings: "Settings") -> Iterator[str]:
-    """Whoever reaches the port of a node without a secret can give it orders: then nobody else may reach it."""
+def _without_secret(settings: "Settings") -> Iterator[str]:
+    """Every process that reaches the port of a node without a secret can control it: so it must be on loopback."""
     if settings.discover:
         yield f"--discover finds nodes on other machines and so needs a secret that all nodes share; {MAKE_SECRET}"
         return
@@ -142,14 +164,14 @@ def _open_doors(settings: "Settings") -> Iterator[str]:
     is_default = settings.raft_bind == type(settings)().raft_bind
     if open_to_others == ["--raft-bind"] and is_default:
         yield (
-            f"nodes without a secret meet on loopback only: give --raft-bind {LOOPBACK_BIND}, or to meet nodes on"
+            f"nodes without a secret use loopback addresses only: give --raft-bind {LOOPBACK_BIND}, or for nodes on"
             f" other machines a secret; {MAKE_SECRET}"
         )
     elif open_to_others:
         verb = "are" if len(open_to_others) > 1 else "is"
         yield (
-            f"{' and '.join(open_to_others)} {verb} not on loopback, where alone nodes without a secret meet;"
-            f" {MAKE_SECRET}"
+            f"{' and '.join(open_to_others)} {verb} not on loopback, and nodes without a secret use loopback addresses"
+            f" only; {MAKE_SECRET}"
         )
 
 

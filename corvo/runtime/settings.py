@@ -37,17 +37,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     raft_advertise: Annotated[
         str, Meta(description="address and first port at which other nodes reach this one; worked out when empty")
     ] = ""
+    bootstrap: Annotated[
+        bool, Meta(description="a cluster of this node alone, which others can join; makes the secret if there is none")
+    ] = False
     peers: Annotated[
         str, Meta(description="the nodes that found a cluster, this one among them: name=host:port,name=host:port")
     ] = ""
     join: Annotated[str, Meta(description="nodes of a running cluster to join: host:port,host:port")] = ""
     discover: Annotated[Literal["", "dns"], Meta(description="dns: find the other nodes by a name")] = ""
-    discover_dns_name: Annotated[str, Meta(description="a name that resolves to the addresses of all nodes")] = ""
+    discover_dns_name: Annotated[
+        str, Meta(description="a name that resolves to the addresses of all nodes; empty: the domain of this machine")
+    ] = ""
     expect_nodes: Annotated[
         int, Meta(ge=1, le=NODES_MAX, description="how many nodes found the cluster when they find each other by name")
     ] = 3
     cluster_secret_file: Annotated[
-        str, Meta(description="file with the secret that all nodes share; without one they meet on loopback only")
+        str, Meta(description="file with the secret that all nodes share; without one they use loopback addresses only")
     ] = ""
     heartbeat_interval: Annotated[
         float, Meta(ge=0.01, le=10, description="seconds between the heartbeats of a shard's leader")

@@ -129,10 +129,10 @@ SHARDS = Section(
         ),
         differs("arch-broadcast", "maintenance is sent to all shards", "Each shard does its own."),
         works("arch-shared-sqlite", "all shards share one SQLite file", "Written by the mirror alone."),
-        building(
+        works(
             "arch-raft-shards",
             "`--raft-shards`",
-            "`--shards`.",
+            "A second name of `--shards`.",
             Shell("corvo config --raft-shards 3"),
         ),
     ),

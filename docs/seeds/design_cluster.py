@@ -35,19 +35,18 @@ CLUSTER = Section(
         works(
             "cluster-join",
             "`--bootstrap` makes a cluster of one, `--join <addr>` joins one",
-            "A node joins with `--join`; the other must have been started with `--peers` or `--discover`.",
+            "The nodes that join need a copy of the first one's secret: [run a cluster](../how-to/run-a-cluster.md).",
         ),
-        building(
+        works(
             "cluster-bootstrap-flag",
             "`corvo server --bootstrap`, then `--join`",
-            "A node that is started alone does not listen for others until it is restarted with `--peers`.",
+            "As written, with `--cluster-secret-file` for the nodes that join.",
             Shell("corvo config --bootstrap --raft-bind 127.0.0.1:9400"),
         ),
-        building(
+        works(
             "cluster-discover",
             "`--discover=dns` by the headless service",
-            "With `--discover-dns-name`; there is no default for it.",
-            Shell("echo s > secret; corvo config --discover=dns --raft-bind :9400 --cluster-secret-file secret"),
+            "The name is that of the StatefulSet's service, or `--discover-dns-name`.",
         ),
         differs(
             "cluster-election",
@@ -84,11 +83,10 @@ KUBERNETES = Section(
             'StatefulSet `corvo`, 3 replicas, `args: ["server", "--discover=dns", "--raft-bind", ":9400"]`',
             "In `k8s/base`, by settings instead of arguments, with a secret.",
         ),
-        building(
+        differs(
             "k8s-args",
             '`["server", "--discover=dns", "--raft-bind", ":9400"]`',
-            "Needs `--discover-dns-name` and a secret.",
-            Shell("echo s > secret; CORVO_CLUSTER_SECRET_FILE=secret corvo config --discover=dns --raft-bind :9400"),
+            "As written, with a secret: `CORVO_CLUSTER_SECRET_FILE`.",
         ),
         differs(
             "k8s-probes", "readiness and liveness by `/healthz`", "`/readyz` and `/livez`; `/healthz` also exists."
@@ -103,10 +101,10 @@ KUBERNETES = Section(
 MODES = Section(
     "Deployment modes",
     (
-        building(
+        works(
             "mode-single",
             "`corvo server --bootstrap --data-dir /var/lib/corvo`",
-            "Without `--bootstrap`.",
+            "`--bootstrap` lets others join; without it the node listens for nobody.",
             Shell("corvo config --bootstrap --data-dir /var/lib/corvo", ("/var/lib/corvo",)),
         ),
         differs(

@@ -215,17 +215,16 @@ SERVER = Section(
     "Commands: server and cluster",
     (
         works("cli-server", "`corvo server`", "All rows that are run talk to one.", Shell("corvo config", ("shards",))),
-        building(
+        works(
             "cli-server-bootstrap",
             "`corvo server --bootstrap`",
-            "A node without `--peers` or `--join` is a cluster of one, without the flag.",
+            "Others can join the node; without the flag it listens for nobody.",
             Shell("corvo config --bootstrap"),
         ),
         works(
             "cli-server-join",
             "`corvo server --join <addr>`",
-            "See [run a cluster](../how-to/run-a-cluster.md). The node that it joins must have been started with "
-            "`--peers` or `--discover`.",
+            "See [run a cluster](../how-to/run-a-cluster.md).",
             Shell("corvo config --join 127.0.0.1:9400 --raft-bind 127.0.0.1:9500", ("127.0.0.1:9400",)),
         ),
         works(

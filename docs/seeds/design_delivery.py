@@ -152,10 +152,10 @@ DEPLOYMENT = Section(
             "`docker run -d -p 8080:8080 -v corvo-data:/data corvo/corvo`",
             "The same with an image of your own: `docker build`, see [deploy](../how-to/deploy-on-kubernetes.md).",
         ),
-        building(
+        differs(
             "deploy-compose",
             "Compose: `server --bootstrap --node-id node-0 --raft-bind :9400`, then two `server --join corvo-0:9400 …`",
-            "Three nodes with `--peers`; there is no Compose file.",
+            "As written, with a volume for the secret: [run a cluster](../how-to/run-a-cluster.md#compose).",
             Shell(
                 "echo s > secret; export CORVO_CLUSTER_SECRET_FILE=secret; "
                 "corvo config --bootstrap --node-id node-0 --raft-bind :9400 && "

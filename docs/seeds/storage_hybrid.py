@@ -159,10 +159,10 @@ FLAGS = Section(
         _flag("raft-bind", "--raft-bind :9000", "--raft-bind :9000", "By default `:9400`, as in corvo-design.md."),
         _flag("raft-advertise", "--raft-advertise", "--raft-advertise 127.0.0.1:9400", "Worked out when not given."),
         _flag("node-id", "--node-id node-1", "--node-id node-1", "The default."),
-        building(
+        works(
             "flag-bootstrap",
             "`--bootstrap`",
-            "A node alone is one without the flag.",
+            "Others can join the node; without the flag it listens for nobody.",
             Shell("corvo config --bootstrap"),
         ),
         not_yet(
@@ -212,10 +212,10 @@ VERIFY = Section(
             "`make test`, `make simulate`.",
         ),
         differs("hybrid-go-build", "`go build ./cmd/corvo`", "`make setup`."),
-        building(
+        works(
             "hybrid-run",
             "`./corvo server --bootstrap --data-dir /tmp/corvo-test`",
-            "Without `--bootstrap`.",
+            "One node, which others can join.",
             Shell("corvo config --bootstrap --data-dir /tmp/corvo-test"),
         ),
         works("hybrid-bench", "`corvo bench`", "See [benchmark](../how-to/benchmark.md)."),

@@ -22,7 +22,7 @@ import structlog
 import zmq
 
 from corvo.runtime.addresses import check_reachable, is_loopback, join_address, split_address
-from corvo.runtime.clustering import advertised_address, parse_addresses, parse_peers
+from corvo.runtime.clustering import advertised_address, parse_addresses, parse_peers, unreachable_address
 from corvo.runtime.process import (
     Identity,
     configure_logging,
@@ -65,10 +65,9 @@ def check_secrecy(keys: Keys | None, addresses: Iterable[str]) -> None:
             )
 
 
-def check_advertised(settings: Settings, address: str) -> None:
+def check_advertised(settings: Settings, host_name: str) -> None:
     """A machine that does not know its own name calls itself localhost, and so would all the others."""
-    is_worked_out = not settings.raft_advertise and settings.node_id not in parse_peers(settings.peers)
-    if is_worked_out and is_loopback(address) and not is_loopback(settings.raft_bind):
+    if address := unreachable_address(settings, host_name):
         raise BootstrapFailed(f"other nodes cannot reach this one at {address}: give --raft-advertise")
 
 
@@ -218,7 +217,7 @@ class Bootstrap:
             check_reachable(self.me.address)
         except ValueError as error:
             raise BootstrapFailed(str(error)) from None
-        check_advertised(settings, self.me.address)
+        check_advertised(settings, host_name)
         check_secrecy(self._keys, [settings.raft_bind, self.me.address, *self._listed.values(), *self._doors])
         self._settings = settings
         self._resolve = resolve

@@ -5,23 +5,27 @@ Flags are derived from `corvo.runtime.settings`, so a new setting is a new flag 
 """
 
 import inspect
+import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
+from corvo.runtime.clustering import pod_of
 from corvo.runtime.settings import ENV_PREFIX, BadSettings, Origins, Settings, describe, load, names
 
 CONFIG_VARIABLE = ENV_PREFIX + "CONFIG"
+_SECOND_NAMES = {"shards": "--raft-shards"}
 
-Flags = dict[str, str | None]
+Flags = dict[str, str | bool | None]
 
 
 def with_settings(command: Callable[[Flags, str | None], None]) -> Callable[..., None]:
     """A command that takes every setting as a flag, and `--config`."""
 
-    def run(config: str | None, **flags: str | None) -> None:
+    def run(config: str | None, **flags: str | bool | None) -> None:
         command(flags, config)
 
     parameters = [
@@ -39,13 +43,30 @@ def load_settings(flags: Flags, config: str | None, environ: Mapping[str, str]) 
     """`BadSettings` with every fault, a file that cannot be read among them."""
     path = config or environ.get(CONFIG_VARIABLE)
     if not path:
-        return load(flags, environ)
+        return _discovering(*load(flags, environ))
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise BadSettings([f"the settings file {path} cannot be read: {reason}"]) from None
-    return load(flags, environ, text, path)
+    return _discovering(*load(flags, environ, text, path))
+
+
+def _discovering(settings: Settings, origins: Origins) -> tuple[Settings, Origins]:
+    """Nodes that find each other by DNS are named by their machines, unless the settings say otherwise."""
+    if not settings.discover or (settings.discover_dns_name and origins["node_id"] != "default"):
+        return settings, origins
+    try:
+        node_id, dns_name = pod_of(socket.getfqdn())
+    except ValueError as error:
+        if settings.discover_dns_name:
+            return settings, origins
+        raise BadSettings([str(error)]) from None
+    return msgspec.structs.replace(
+        settings,
+        node_id=node_id if origins["node_id"] == "default" else settings.node_id,
+        discover_dns_name=settings.discover_dns_name or dns_name,
+    ), origins
 
 
 def flag_of(name: str) -> str:
@@ -55,10 +76,13 @@ def flag_of(name: str) -> str:
 def _option(name: str) -> Any:
     default = Settings.__struct_defaults__[names().index(name)]
     origin = f"{ENV_PREFIX}{name.upper()}; default {default if default != '' else 'none'}"
-    return typer.Option(flag_of(name), metavar="VALUE", help=f"{describe(name)} [{origin}]")
+    if isinstance(default, bool):
+        return typer.Option(f"{flag_of(name)}/--no-{flag_of(name)[2:]}", help=f"{describe(name)} [{origin}]")
+    names_ = [flag_of(name), *filter(None, [_SECOND_NAMES.get(name)])]
+    return typer.Option(*names_, metavar="VALUE", help=f"{describe(name)} [{origin}]")
 
 
 def _parameter(name: str, option: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
-    )
+    is_switch = name in names() and isinstance(Settings.__struct_defaults__[names().index(name)], bool)
+    kind: Any = bool | None if is_switch else str | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])

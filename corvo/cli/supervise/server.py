@@ -29,7 +29,7 @@ from corvo.cli.supervise.programs import Program, Unwritable, programs, render
 from corvo.cli.supervise.supervisor import supervise
 from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate, load_certificate
-from corvo.runtime.clustering import is_clustered, shard_address
+from corvo.runtime.clustering import is_clustered, shard_address, unreachable_address
 from corvo.runtime.process import (
     RUN,
     BadSecret,
@@ -48,6 +48,8 @@ from corvo.runtime.settings import Settings
 FILES_MAX = 65_536  # descriptors a process may open: one per connection, and a thousand is the usual default
 ORPHANS_MARGIN_S = 5.0  # beyond the drain: how long processes of a killed supervisor may take to end
 LOOK_AGAIN_S = 0.05
+SECRET = "cluster-secret"  # of a node that began a cluster without --cluster-secret-file, below the data directory
+SECRET_BYTES = 32
 
 
 class CannotStart(Exception):
@@ -71,6 +73,8 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
         ) from None
     with lock, ExitStack() as listening:
         is_new = check_identity(data_dir, settings) is None
+        if settings.bootstrap:
+            make_secret(Path(settings.cluster_secret_file))
         check_secret(settings.cluster_secret_file)
         check_certificate(settings.tls_cert, settings.tls_key)
         check_http_server(settings.http_server)
@@ -92,6 +96,8 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
 def _settled(settings: Settings) -> Settings:
     """What depends on where and how we were started, decided for the processes, which run in the data directory."""
     files = ("cluster_secret_file", "tls_cert", "tls_key")
+    if settings.bootstrap and not settings.cluster_secret_file:
+        settings = msgspec.structs.replace(settings, cluster_secret_file=str(Path(settings.data_dir, SECRET)))
     return msgspec.structs.replace(
         settings,
         data_dir=str(Path(settings.data_dir).absolute()),
@@ -113,6 +119,8 @@ def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socke
         fsync=settings.fsync,
         pid=os.getpid(),
     )
+    if settings.bootstrap and (address := unreachable_address(settings, socket.getfqdn())):
+        log.warning("other nodes cannot join this one", address=address, remedy="give --raft-advertise")
     if sys.stdout.isatty():
         print(banner(settings), flush=True)
     failure = supervise(config_file, listeners, settings.hang_timeout)
@@ -156,16 +164,17 @@ def check_identity(data_dir: Path, settings: Settings) -> Identity | None:
         )
     if identity.founders is not None and not is_clustered(settings):
         raise CannotStart(
-            "this data directory belongs to a node of a cluster; start with --peers, --join or --discover,"
+            "this data directory belongs to a node of a cluster; start with --bootstrap, --peers, --join or --discover,"
             " or use another --data-dir"
         )
     return identity
 
 
 def make_identity(data_dir: Path, settings: Settings, meeting: Sequence[str] = MEETING) -> bool:
-    """A node alone decides itself what it is, one of several in a meeting. False: a signal came first."""
-    if not is_clustered(settings):
-        write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards))
+    """A node that is alone decides what it is; several agree on it. False: a signal came first."""
+    if settings.bootstrap or not is_clustered(settings):
+        founders = (settings.node_id,) if settings.bootstrap else None
+        write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards, founders=founders))
         return True
     try:
         has_met = meet(data_dir, meeting)
@@ -174,6 +183,20 @@ def make_identity(data_dir: Path, settings: Settings, meeting: Sequence[str] = M
     if has_met and check_identity(data_dir, settings) is None:
         raise CannotStart(f"the nodes met, but {data_dir}/identity.json is not there; start again")
     return has_met
+
+
+def make_secret(path: Path) -> None:
+    """Of a cluster that begins here, unless there is one already."""
+    try:
+        with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(secrets.token_urlsafe(SECRET_BYTES) + "\n")
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise CannotStart(
+            f"cannot make the cluster's secret {path}: {_reason(error)}; choose another --cluster-secret-file"
+        ) from None
+    print(f"corvo: the cluster's secret is in {path}; give every node that joins a copy of it", file=sys.stderr)
 
 
 def check_secret(path: str) -> None:

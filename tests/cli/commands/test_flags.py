@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corvo.cli.commands.flags import load_settings
+from corvo.cli.commands.flags import Flags, load_settings
 from corvo.cli.main import run
 from corvo.runtime.settings import BadSettings, names
 
@@ -44,6 +44,32 @@ def test_every_setting_is_a_flag_of_server_and_of_config(capsys: pytest.CaptureF
         shown = capsys.readouterr().out
         assert all(f"--{name.replace('_', '-')} " in shown for name in (*names(), "config"))
         assert "CORVO_DATA_DIR" in shown
+
+
+def test_a_switch_is_on_off_or_left_to_the_other_sources() -> None:
+    assert load_settings({"bootstrap": True}, None, {})[0].bootstrap
+    assert not load_settings({"bootstrap": False}, None, {"CORVO_BOOTSTRAP": "true"})[0].bootstrap
+    assert load_settings({"bootstrap": None}, None, {"CORVO_BOOTSTRAP": "true"})[0].bootstrap
+
+
+def test_shards_have_a_second_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "--raft-shards", "3"]) == 0
+    assert ["shards", "3", "flag"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_nodes_that_find_each_other_by_dns_are_named_by_their_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getfqdn", lambda: "corvo-1.corvo-nodes.shop.svc")
+    flags: Flags = {"discover": "dns", "cluster_secret_file": "secret"}
+
+    named = load_settings(flags, None, {})[0]
+    assert (named.node_id, named.discover_dns_name) == ("corvo-1", "corvo-nodes.shop.svc")
+    told = load_settings({**flags, "discover_dns_name": "nodes", "node_id": "node-1"}, None, {})[0]
+    assert (told.node_id, told.discover_dns_name) == ("node-1", "nodes")
+
+    monkeypatch.setattr("socket.getfqdn", lambda: "laptop")
+    with pytest.raises(BadSettings, match="'laptop', which has no domain"):
+        load_settings(flags, None, {})
+    assert load_settings({**flags, "discover_dns_name": "nodes"}, None, {})[0].node_id == "node-1"
 
 
 def test_config_shows_each_value_and_its_origin(

@@ -26,6 +26,7 @@ from corvo.cli.supervise.server import (
     claim_port,
     make_directories,
     make_identity,
+    make_secret,
     url_of,
 )
 from corvo.runtime.process import RUN, Identity, read_secret, read_settings, take_lock, write_identity
@@ -57,7 +58,7 @@ def test_a_directory_made_for_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_node_of_a_cluster_does_not_start_alone(tmp_path: Path) -> None:
     write_identity(tmp_path, Identity("c", "node-1", 4, founders=("node-1", "node-2")))
 
-    with pytest.raises(CannotStart, match="of a cluster; start with --peers, --join or --discover"):
+    with pytest.raises(CannotStart, match="of a cluster; start with --bootstrap, --peers, --join or"):
         check_identity(tmp_path, Settings())
     assert check_identity(tmp_path, Settings(join="127.0.0.1:9400"))
 
@@ -85,6 +86,30 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None,
 
     with pytest.raises(CannotStart, match=words):
         check_secret(str(tmp_path / "secret"))
+
+
+def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "secret"
+
+    make_secret(path)
+    made = path.read_text()
+    make_secret(path)
+
+    check_secret(str(path))
+    assert path.read_text() == made and len(made) >= 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert capsys.readouterr().err.count(f"the cluster's secret is in {path};") == 1
+    with pytest.raises(CannotStart, match=r"cannot make the cluster's secret .*: no such file or directory; choose"):
+        make_secret(tmp_path / "nowhere" / "secret")
+
+
+def test_a_node_that_begins_a_cluster_founds_it_alone(tmp_path: Path) -> None:
+    settings = Settings(bootstrap=True, node_id="node-0")
+
+    assert make_identity(tmp_path, settings)
+
+    identity = check_identity(tmp_path, settings)
+    assert identity is not None and identity.founders == ("node-0",)
 
 
 def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:

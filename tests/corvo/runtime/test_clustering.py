@@ -3,7 +3,15 @@
 import pytest
 
 from corvo.model.limits import NODES_MAX
-from corvo.runtime.clustering import advertised_address, is_clustered, parse_addresses, parse_peers, shard_address
+from corvo.runtime.clustering import (
+    advertised_address,
+    is_clustered,
+    parse_addresses,
+    parse_peers,
+    pod_of,
+    shard_address,
+    unreachable_address,
+)
 from corvo.runtime.settings import Settings
 
 
@@ -43,6 +51,21 @@ def test_a_shard_listens_further_on() -> None:
 def test_a_node_without_a_way_to_others_is_alone() -> None:
     assert not is_clustered(Settings(raft_bind="127.0.0.1:9400", raft_advertise="db-1:9400"))
     assert all(map(is_clustered, (Settings(peers="a=x:1"), Settings(join="x:1"), Settings(discover="dns"))))
+    assert is_clustered(Settings(bootstrap=True))
+
+
+def test_a_pod_of_a_stateful_set_is_named_by_its_machine_and_the_headless_service_by_its_domain() -> None:
+    assert pod_of("corvo-0.corvo-nodes.shop.svc.cluster.local") == ("corvo-0", "corvo-nodes.shop.svc.cluster.local")
+    for host_name in ("localhost", "", ".local"):
+        with pytest.raises(ValueError, match="--discover dns needs --discover-dns-name"):
+            pod_of(host_name)
+
+
+def test_a_machine_that_does_not_know_its_name_is_told_unreachable() -> None:
+    assert unreachable_address(Settings(bootstrap=True), "localhost") == "localhost:9400"
+    assert unreachable_address(Settings(bootstrap=True), "db-1") == ""
+    assert unreachable_address(Settings(bootstrap=True, raft_advertise="db-1:9400"), "localhost") == ""
+    assert unreachable_address(Settings(bootstrap=True, raft_bind="127.0.0.1:9400"), "localhost") == ""
 
 
 def test_others_are_told_what_was_said_then_what_peers_say_then_the_name_of_the_machine() -> None:

@@ -112,14 +112,14 @@ THREE = {"peers": "node-1=127.0.0.1:9400,node-2=127.0.0.1:9410,node-3=127.0.0.1:
         ({**LOCAL, "peers": " , "}, "--peers is ' , ': it names nobody"),
         ({**SECRET, "join": "db-1"}, "--join is 'db-1': 'db-1': expected host:port"),
         ({**LOCAL, **THREE, "node_id": "node-9"}, "--node-id is 'node-9', which --peers does not name; it names"),
-        ({**SECRET, "discover": "dns"}, "--discover dns needs --discover-dns-name"),
+        ({"bootstrap": True, "join": "127.0.0.1:9400"}, "--bootstrap and --join are given together"),
         ({"raft_advertise": "0.0.0.0:9400"}, "--raft-advertise is '0.0.0.0:9400'"),
         ({"heartbeat_interval": 0.3}, "--heartbeat-interval is 0.3 and --election-timeout 0.5"),
         ({**SECRET, **THREE, "raft_bind": ":65532"}, "--raft-bind has ':65532': 4 shards need as many ports"),
         ({**SECRET, "join": "db-1:65534"}, "--join has 'db-1:65534'"),
         ({**SECRET, **THREE, "raft_bind": ":0"}, "--raft-bind is ':0': a node of a cluster needs a port"),
-        (THREE, "nodes without a secret meet on loopback only: give --raft-bind 127.0.0.1:9400"),
-        ({**LOCAL, "join": "10.0.0.1:9400"}, "--join is not on loopback, where alone nodes without a secret meet;"),
+        (THREE, "nodes without a secret use loopback addresses only: give --raft-bind 127.0.0.1:9400"),
+        ({**LOCAL, "join": "10.0.0.1:9400"}, "--join is not on loopback, and nodes without a secret use"),
         ({"join": "10.0.0.1:9400"}, "--raft-bind and --join are not on loopback"),
         ({**LOCAL, **THREE, "raft_advertise": "db-1:9400"}, "--raft-advertise is not on loopback"),
         ({"discover": "dns", "discover_dns_name": "corvo"}, "--discover finds nodes on other machines and so needs"),
@@ -146,7 +146,7 @@ def test_two_ways_to_find_the_cluster_are_one_too_many() -> None:
 def test_faults_of_a_cluster_are_told_beside_all_others() -> None:
     flags = {"shards": 0, "bind": "x", "peers": "a", "join": "b", "heartbeat_interval": 5, "discover": "dns"}
 
-    assert len(faults_of(flags)) == 8
+    assert len(faults_of(flags)) == 7
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,7 @@ def test_faults_of_a_cluster_are_told_beside_all_others() -> None:
     [
         {**LOCAL, **THREE},
         {"raft_bind": "[::1]:9400", "join": "localhost:9400"},
+        {"bootstrap": "true"},
         {**SECRET, "peers": "node-1=db-1:9400"},
         {**SECRET, "discover": "dns", "discover_dns_name": "corvo", "raft_advertise": "db-1:9400"},
         {"raft_bind": ":65535"},  # alone: nobody listens there
