@@ -114,6 +114,8 @@ ERRORS = {
     "UNSUPPORTED_MEDIA_TYPE": "The body does not say `content-type: application/json`, or it is compressed.",
     "HEADERS_TOO_LARGE": "Too many headers, or too large ones.",
     "OVERLOADED": "A bounded queue is full. Nothing was changed; send the request again after `retry_after_ms`.",
+    "RATE_LIMITED": "This address has sent more requests than the setting `rate_limit` allows. Nothing was changed; "
+    "send the request again after `retry_after_ms`.",
     "INTERNAL_ERROR": "A bug; the gateway's log says more.",
     "UNHEALTHY": "The answer of `/healthz` and `/readyz` when it is no; the sentence lists every reason.",
     "SHARD_UNAVAILABLE": "The shard was not reachable until the deadline, and the request never left for it.",

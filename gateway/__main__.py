@@ -21,6 +21,7 @@ from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
 from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
+from corvo.runtime.origins import parse_origins
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
@@ -32,6 +33,8 @@ from gateway.api.rebuild import Rebuilding
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
 from gateway.health import Health
+from gateway.http.cors import Cors
+from gateway.http.rate_limits import Rate, RateLimits
 from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics
 from gateway.mirror.trust import READ_DB
@@ -82,6 +85,15 @@ def _inherited() -> socket.socket:
     return listener
 
 
+def _rate_limits(settings: Settings) -> RateLimits | None:
+    if settings.rate_limit == "off":
+        return None
+    return RateLimits(
+        Rate(settings.rate_limit_read_rps, settings.rate_limit_read_burst),
+        Rate(settings.rate_limit_write_rps, settings.rate_limit_write_burst),
+    )
+
+
 async def _run(
     settings: Settings, run_dir: Path, number: int, listener: socket.socket, certificate: Certificate | None
 ) -> None:
@@ -104,7 +116,9 @@ async def _run(
     streams = Streams(shards, fetching, context)
     seat = f"{settings.node_id}/{number}"  # who sits here next takes up at once what this process had in hand
     bulks = Bulks(shards, read_db, context, seat, draining)
-    gateway = Gateway(shards, context, composed.by_name() | bulks.by_name(), pages.app(), metrics, streams)
+    cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
+    served = composed.by_name() | bulks.by_name()
+    gateway = Gateway(shards, context, served, pages.app(), metrics, streams, cors, limits)
     bulks.start()
 
     def drain() -> None:

@@ -16,6 +16,7 @@ from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
+from gateway.http.cors import Cors, options
 from gateway.http.messages import (
     METHODS,
     Disconnected,
@@ -28,14 +29,16 @@ from gateway.http.messages import (
     parse_query,
     require_json,
 )
+from gateway.http.rate_limits import RateLimits
 from gateway.metrics import Metrics
 from gateway.pages import METRICS_UNDER_API
-from gateway.routes import API, Handler, Routes
+from gateway.routes import API, Handler, Routes, unknown_path
 from gateway.shards.client import Shards
 from gateway.shards.plan_executor import carry_out
 
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 REQUESTS_MAX = 20_000
+PAGE_METHODS = ["GET", "HEAD", "OPTIONS"]
 
 log = structlog.get_logger()
 
@@ -49,7 +52,11 @@ class Gateway:
         pages: Callable[[Scope, Receive, Send], Awaitable[None]],
         metrics: Metrics,
         streams: Streams,
+        cors: Cors | None = None,
+        rate_limits: RateLimits | None = None,
     ) -> None:
+        self._cors = cors or Cors()
+        self._rate_limits = rate_limits
         self._shards = shards
         self._streams = streams
         self._context = context
@@ -85,19 +92,30 @@ class Gateway:
         metrics.in_flight += 1
         route = "unmatched"
         try:
+            if self._cors.is_on:
+                response.headers = self._cors.headers(request)
             request.check()
             if metrics.in_flight > REQUESTS_MAX:
                 raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
+            if request.method == "OPTIONS":
+                route = "options"
+                await response.send(200, b"", None, options(self._methods_of(request.path)))
+                return
             if not request.path.startswith(API) or request.path == METRICS_UNDER_API:
                 route = "page"
                 await request.hand_on(self._pages, response.relay)
                 return
             body = await request.body()
+            if self._rate_limits is not None:  # after the body, so that the connection can go on
+                self._rate_limits.admit(request)
             match = self._routes.find(request.method, request.path)
             endpoint = match.endpoint
             route = endpoint.path
             request.parameters = match.parameters
-            answer = await self._answer(endpoint, self._body(endpoint, request, body), match.parameters, request)
+            asked = self._body(endpoint, request, body)
+            if self._rate_limits is not None:
+                self._rate_limits.admit_items(request, endpoint.name, asked)
+            answer = await self._answer(endpoint, asked, match.parameters, request)
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)
             else:
@@ -117,6 +135,14 @@ class Gateway:
             metrics.in_flight -= 1
             method = request.method if request.method in METHODS else "other"  # a label that clients cannot grow
             metrics.observe(method, route, response.status, request.started)
+
+    def _methods_of(self, path: str) -> list[str]:
+        if not path.startswith(API) or path == METRICS_UNDER_API:
+            return PAGE_METHODS
+        methods = self._routes.methods_of(path)
+        if not methods:
+            raise unknown_path(path)
+        return methods
 
     def _body(self, endpoint: Endpoint, request: Request, body: bytes) -> Any:
         if endpoint.body is None:

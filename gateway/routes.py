@@ -42,14 +42,16 @@ class Routes:
             self._fixed[endpoint.method, path] = Match(endpoint, ())
 
     def find(self, method: str, path: str) -> Match:
-        match = self._fixed.get((method, path)) or self._match(method, path)
+        """HEAD is served where GET is: the answer without its body."""
+        known = "GET" if method == "HEAD" else method
+        match = self._fixed.get((known, path)) or self._match(known, path)
         if match is not None:
             return match
-        allowed = self._methods_of(path)
+        allowed = sorted(self._methods_of(path))
         path = path.replace(ENCODED_SLASH, "%2F")
         if allowed:
             raise Refusal("METHOD_NOT_ALLOWED", f"{path} is served for {', '.join(allowed)}, not for {method}")
-        raise Refusal("NOT_FOUND", f"nothing is served at {path[:200]}; /docs lists the routes")
+        raise unknown_path(path)
 
     def _match(self, method: str, path: str) -> Match | None:
         pieces = path.split("/")
@@ -63,14 +65,25 @@ class Routes:
                 return Match(endpoint, values)
         return None
 
-    def _methods_of(self, path: str) -> list[str]:
+    def methods_of(self, path: str) -> list[str]:
+        """All that a client may send; empty where nothing is served."""
+        methods = self._methods_of(path)
+        if "GET" in methods:
+            methods.add("HEAD")
+        return sorted(methods | {"OPTIONS"}) if methods else []
+
+    def _methods_of(self, path: str) -> set[str]:
         pieces = path.split("/")
         methods = {method for method, fixed in self._fixed if fixed == path}
         methods |= {endpoint.method for pattern, endpoint in self._patterns if _fits(pattern, pieces)}
-        return sorted(methods)
+        return methods
 
 
 def _fits(pattern: tuple[str | None, ...], pieces: list[str]) -> bool:
     return len(pattern) == len(pieces) and all(
         piece == known or (known is None and piece != "") for known, piece in zip(pattern, pieces, strict=True)
     )
+
+
+def unknown_path(path: str) -> Refusal:
+    return Refusal("NOT_FOUND", f"nothing is served at {path[:200]}; /docs lists the routes")

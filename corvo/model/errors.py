@@ -39,6 +39,7 @@ STATUS: dict[str, int] = {
     "UNSUPPORTED_MEDIA_TYPE": 415,
     "HEADERS_TOO_LARGE": 431,
     "OVERLOADED": 429,
+    "RATE_LIMITED": 429,
     "INTERNAL_ERROR": 500,
     "UNHEALTHY": 503,
     "SHARD_UNAVAILABLE": 503,
@@ -50,7 +51,7 @@ STATUS: dict[str, int] = {
 }
 
 # Refusals that certainly changed nothing: the caller may simply send again.
-RETRYABLE = frozenset({"OVERLOADED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
+RETRYABLE = frozenset({"OVERLOADED", "RATE_LIMITED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
 
 
 class Moved(msgspec.Struct, array_like=True, frozen=True):

@@ -15,6 +15,7 @@ from msgspec import Meta
 from corvo.model.limits import BODY_BYTES_MAX, GATEWAYS_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
 from corvo.runtime.addresses import split_address
 from corvo.runtime.clustering import faults_of
+from corvo.runtime.origins import parse_origins
 from corvo.runtime.read_db import parse_read_db, without_password
 
 ENV_PREFIX = "CORVO_"
@@ -88,6 +89,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float,
         Meta(ge=0, le=3600, description="seconds without a heartbeat after which a process is killed; 0: never"),
     ] = 30.0
+    cors_origins: Annotated[
+        str, Meta(description="origins of web pages that may use HTTP, with commas between them, or *; empty: none")
+    ] = ""
+    rate_limit: Annotated[
+        Literal["on", "off"], Meta(description="on: refuse requests of a client address beyond the rates below")
+    ] = "off"
+    rate_limit_read_rps: Annotated[float, Meta(gt=0, le=1e9, description="reads a second of one client")] = 2000.0
+    rate_limit_read_burst: Annotated[float, Meta(ge=1, le=1e9, description="reads at once of one client")] = 4000.0
+    rate_limit_write_rps: Annotated[
+        float, Meta(gt=0, le=1e9, description="writes a second of one client; each job of a batch counts")
+    ] = 1000.0
+    rate_limit_write_burst: Annotated[float, Meta(ge=1, le=1e9, description="writes at once of one client")] = 2000.0
     shutdown_timeout: Annotated[
         float, Meta(ge=0, le=600, description="seconds that requests in flight may take at shutdown")
     ] = 20.0
@@ -154,6 +167,10 @@ def _check_relations(settings: Settings) -> list[str]:
     if 0 < settings.hang_timeout < HANG_TIMEOUT_MIN:
         least = f"{HANG_TIMEOUT_MIN:g} or more, because heartbeats come once a second; 0 switches it off"
         faults.append(f"--hang-timeout is {settings.hang_timeout:g}: expected {least}")
+    try:
+        parse_origins(settings.cors_origins)
+    except ValueError as error:
+        faults.append(f"--cors-origins is {settings.cors_origins!r}: {error}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
     return faults + faults_of(settings)

@@ -126,8 +126,14 @@ class FastRequest(Request):
 
     __slots__ = ("_reader", "ahead", "is_read", "left")
 
-    def __init__(self, head: Head, data: bytes, reader: asyncio.StreamReader) -> None:
-        scope = {"method": "POST", "path": head.path, "query_string": b"", "headers": head.headers}
+    def __init__(self, head: Head, data: bytes, reader: asyncio.StreamReader, client: tuple[str, int] | None) -> None:
+        scope = {
+            "method": "POST",
+            "path": head.path,
+            "query_string": b"",
+            "headers": head.headers,
+            "client": client,
+        }
         super().__init__(scope, self._receive_nothing)
         self.content_type = head.content_type
         self._length = head.length

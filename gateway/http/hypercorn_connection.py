@@ -69,7 +69,7 @@ class HypercornConnection(TCPServer):
     async def _serve_fast(self, attend: Any, data: bytes) -> bytes | None:
         """What is left for the server; None when the connection is to be closed."""
         while data and (head := recognise(data)) is not None:
-            request = FastRequest(head, data, self.reader)
+            request = FastRequest(head, data, self.reader, self._client)
             writer = FastWriter(self.writer.write, self._server_headers.text())
             self._is_busy = True
             may_go_on = False
@@ -131,6 +131,8 @@ class HypercornConnection(TCPServer):
     async def run(self) -> None:
         self._active_at = self.loop.time()
         self._is_secure = self.writer.get_extra_info("ssl_object") is not None
+        peer = self.writer.get_extra_info("peername")  # empty for a socket without an address
+        self._client = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
         self._frames = FrameFastPath(self.writer)
         self._server_headers = ServerHeaders(self.config)
         self.state = LifespanState({**self.state, FRAME_FAST_PATH: self._frames})  # an application has it in its scope

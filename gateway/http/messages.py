@@ -204,9 +204,10 @@ class Request:
 class Response:
     """Sends one answer. Every answer carries how long it took to make."""
 
-    __slots__ = ("_request", "_send", "status")
+    __slots__ = ("_request", "_send", "headers", "status")
 
     def __init__(self, request: Request, send: Send) -> None:
+        self.headers: list[tuple[bytes, bytes]] | None = None  # of every answer to this request
         self._request = request
         self._send = send
         self.status = 0
@@ -238,6 +239,8 @@ class Response:
             headers.append(content_type)
         if extra:
             headers += extra
+        if self.headers:
+            headers += self.headers
         if request.must_close:
             headers.append(_CLOSE)
         if status == 204:
@@ -253,9 +256,11 @@ class Response:
             (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
             _timing(self._request),
+            *(self.headers or ()),
         ]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        await streaming.run(self._write)
+        if self._request.method != "HEAD":
+            await streaming.run(self._write)
         try:
             async with asyncio.timeout(LAST_WORD_S):
                 await self._send({"type": "http.response.body", "body": b""})
@@ -269,7 +274,7 @@ class Response:
         """Passes on what another application sends, with its time, and notes its status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message["headers"], _timing(self._request)]}
+            message = {**message, "headers": [*message["headers"], _timing(self._request), *(self.headers or ())]}
         await self._send(message)
 
 

@@ -93,8 +93,6 @@ def test_nothing_is_served_elsewhere(method: str, path: str) -> None:
     [
         ("GET", "/enqueue", "POST"),
         ("PUT", "/enqueue", "POST"),
-        ("HEAD", "/info", "GET"),
-        ("OPTIONS", "/fetch", "POST"),
         ("POST", "/queues", "GET"),
         ("PUT", f"/jobs/{JOB}", "DELETE, GET"),
         ("GET", f"/jobs/{JOB}/cancel", "POST"),

@@ -105,7 +105,7 @@ def test_no_content_is_no_content(served: Served) -> None:
         assert talk.is_usable()
 
 
-@pytest.mark.parametrize(("path", "status"), [("/api/v1/info", 405), ("/docs", 200)])
+@pytest.mark.parametrize(("path", "status"), [("/api/v1/info", 200), ("/api/v1/fetch", 405), ("/docs", 200)])
 def test_head_has_no_body(served: Served, path: str, status: int) -> None:
     with Talk(served) as talk:
         talk.say(request("HEAD", path))

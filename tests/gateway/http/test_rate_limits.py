@@ -1,0 +1,118 @@
+"""How many requests a client may send: buckets by address, bounded, and refusals that cost nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.http import rate_limits
+from gateway.http.rate_limits import Rate, RateLimits, TokenBuckets
+from tests.gateway.asgi import House, Reply, a_scope
+from tests.gateway.http.test_hypercorn import a_server
+from tests.gateway.served import Talk, enqueue, request
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def a_house(read: Rate, write: Rate, clock: Clock) -> House:
+    house = House()
+    house.app._rate_limits = RateLimits(read, write, clock)
+    return house
+
+
+def send(house: House, method: str, path: str, body: bytes = b"", address: str = "10.0.0.1") -> Reply:
+    return house.ask(a_scope(method, f"/api/v1{path}", client=(address, 4711)), body)
+
+
+@given(st.lists(st.tuples(st.floats(0, 2), st.integers(1, 4)), max_size=60))
+def test_in_no_span_of_time_is_more_given_than_the_burst_and_the_rate(steps: list[tuple[float, int]]) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(Rate(5.0, 10.0), clock)
+    given_at: list[tuple[float, int]] = []
+    for pause, cost in steps:
+        clock.now += pause
+        if not buckets.take("a", cost):
+            given_at.append((clock.now, cost))
+    for number, (begin, _) in enumerate(given_at):
+        for end, _ in given_at[number:]:
+            spent = sum(cost for at, cost in given_at if begin <= at <= end)
+            assert spent <= 10.0 + 5.0 * (end - begin) + 1e-6
+
+
+def test_the_pause_that_is_told_is_long_enough() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(Rate(4.0, 2.0), clock)
+    assert [buckets.take("a") for _ in range(2)] == [0.0, 0.0]
+
+    clock.now += (wait := buckets.take("a"))
+
+    assert wait == pytest.approx(0.25)
+    assert buckets.take("a") == 0.0
+
+
+def test_clients_do_not_share_and_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limits, "CLIENTS_MAX", 100)
+    clock = Clock()
+    buckets = TokenBuckets(Rate(1.0, 1.0), clock)
+    for number in range(1_000):
+        clock.now += 0.001
+        assert buckets.take(f"client-{number}") == 0.0
+        assert len(buckets) <= 100
+
+    assert buckets.take("client-999") > 0.0, "the newest are remembered"
+
+
+def test_reads_and_writes_are_counted_apart_and_refused_with_a_pause() -> None:
+    with a_house(Rate(1.0, 2.0), Rate(10.0, 1.0), Clock()) as house:
+        assert send(house, "POST", "/enqueue", b'{"queue": "mail"}').status == 201
+        reply = send(house, "POST", "/enqueue", b'{"queue": "mail"}')
+        assert (reply.status, reply.code) == (429, "RATE_LIMITED")
+        assert (reply.json["retry_after_ms"], reply.headers["retry-after"]) == (100, "0.100")
+        assert len(house.shards.asked) == 1, "nothing was asked of a shard"
+
+        assert [send(house, "GET", "/info").status for _ in range(3)] == [200, 200, 429]
+        assert send(house, "POST", "/jobs/search", b"{}").status == 429, "a search is a read"
+        assert send(house, "GET", "/info", address="10.0.0.2").status == 200
+        assert house.ask(a_scope("GET", "/docs", client=("10.0.0.1", 1))).status == 200, "pages are not counted"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/enqueue/batch", b'{"jobs": [{"queue": "a"}, {"queue": "b"}, {"queue": "c"}]}'),
+        ("/ack/batch", b'{"acks": [{"job_id": "x"}, {"job_id": "y"}, {"job_id": "z"}]}'),
+        ("/fail/batch", b'{"fails": [{"job_id": "x"}, {"job_id": "y"}, {"job_id": "z"}]}'),
+        ("/fetch/batch", b'{"queues": ["a"], "worker_id": "w", "count": 3, "timeout": 0}'),
+    ],
+)
+def test_each_item_of_a_batch_counts(path: str, body: bytes) -> None:
+    with a_house(Rate(1.0, 9.0), Rate(1.0, 5.0), Clock()) as house:
+        assert send(house, "POST", path, body).status < 300
+        asked = len(house.shards.asked)
+        assert send(house, "POST", path, body).code == "RATE_LIMITED"
+        assert len(house.shards.asked) == asked
+
+
+def test_addresses_of_one_ipv6_network_are_one_client() -> None:
+    with a_house(Rate(1.0, 1.0), Rate(1.0, 1.0), Clock()) as house:
+        statuses = [
+            send(house, "GET", "/info", address=address).status
+            for address in ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1", "::ffff:10.0.0.9", "10.0.0.9")
+        ]
+
+    assert statuses == [200, 429, 200, 200, 429]
+
+
+def test_the_fast_path_knows_the_address_and_keeps_the_connection() -> None:
+    with a_server() as served:
+        served.app._rate_limits = RateLimits(Rate(1.0, 9.0), Rate(0.001, 2.0))
+        with Talk(served) as talk:
+            assert [talk.ask(enqueue()).status for _ in range(4)] == [201, 201, 429, 429]
+            assert talk.ask(request("GET", "/api/v1/info")).status == 200
+        with Talk(served) as talk:
+            assert talk.ask(enqueue()).status == 429, "the same address on another connection"
