@@ -17,6 +17,9 @@ from corvo.queries.cluster import (
     MirrorView,
     ServerInfo,
     ShardStatus,
+    ShardView,
+    SqliteMirrorView,
+    SqliteRebuildView,
 )
 from corvo.runtime.heartbeat import read_heartbeats
 from corvo.runtime.process import read_record
@@ -25,7 +28,7 @@ from gateway.search.database import ReadDb
 from gateway.search.lag import Lag, read_lag
 from gateway.shards.client import Shards
 from gateway.shards.health_scale import health_of, read_db_fault
-from gateway.shards.replicas import Group, is_cluster, members_of, node_views, shard_view
+from gateway.shards.replicas import Group, histogram_view, is_cluster, members_of, node_views, shard_view
 
 ASK_S = 1.0
 # What the shard here says when the replica elsewhere says nothing; its own words are for those who ask for a change.
@@ -109,6 +112,10 @@ class Health:
                 reasons=report.reasons,
                 restarts=record.restarts,
                 incidents=record.incidents,
+                queue_time_hist=histogram_view([status.queue_time_s for status in known]),
+                apply_time_hist=histogram_view([status.apply_time_s for status in known]),
+                sqlite_mirror=None if lag is None else _sqlite_mirror_view(lag, views),
+                sqlite_rebuild=None if lag is None else _sqlite_rebuild_view(lag),
             ),
         )
 
@@ -141,3 +148,18 @@ def _mirror_view(lag: Lag) -> MirrorView:
         rebuilt_at=to_rfc3339(int(lag.rebuilt_at * 1e9)),
         rebuild_ms=round(lag.rebuild_ms, 3),
     )
+
+
+def _sqlite_mirror_view(lag: Lag, views: list[ShardView]) -> SqliteMirrorView:
+    return SqliteMirrorView(
+        is_async=True,
+        dropped=0,
+        applied=lag.rows_total,
+        lag=sum(view.mirror_lag_entries for view in views),
+        lag_ms=round(lag.lag_ms, 3),
+    )
+
+
+def _sqlite_rebuild_view(lag: Lag) -> SqliteRebuildView:
+    started_at = lag.rebuilt_at - lag.rebuild_ms / 1000
+    return SqliteRebuildView(True, to_rfc3339(int(started_at * 1e9)), round(lag.rebuild_ms, 3), True)

@@ -1,9 +1,10 @@
 """How the node is doing: what each shard says about itself, and the routes that show it."""
 
 from bisect import bisect_left
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from corvo.endpoint import Endpoint, Query, Read
 from corvo.model.incidents import Incident
@@ -25,6 +26,15 @@ class Histogram(msgspec.Struct, array_like=True):
     def observe(self, value: float, times: int = 1) -> None:
         self.total += value * times
         self.counts[bisect_left(self.bounds, value)] += times
+
+    def quantile(self, part: float) -> float:
+        """Estimated within its bucket, as Prometheus does; of values beyond the last bound, that bound."""
+        wanted, below, lower = part * self.count, 0, 0.0
+        for bound, here in zip(self.bounds, self.counts, strict=False):
+            if here and below + here >= wanted:
+                return lower + (bound - lower) * (wanted - below) / here
+            below, lower = below + here, bound
+        return lower if self.count else 0.0
 
 
 class ReplicaStatus(msgspec.Struct, array_like=True):
@@ -137,6 +147,30 @@ class GetIndex(Read, tag=1021):
         return tables.applied.index
 
 
+class BucketView(msgspec.Struct):
+    le: Annotated[float | None, Meta(description="upper bound in seconds; null: none")]
+    count: Annotated[int, Meta(description="values up to this bound")]
+
+
+class HistogramView(msgspec.Struct):
+    """Of times in seconds, since the process started."""
+
+    count: int
+    avg: float
+    p50: Annotated[float, Meta(description="half of the values are not above it; estimated from the buckets")]
+    p90: float
+    p99: float
+    buckets: list[BucketView] = []
+
+
+class SnapshotView(msgspec.Struct):
+    """The state on disk stands for all entries that the log no longer has; it is what another node is sent."""
+
+    count: Annotated[int, Meta(description="1, or 0 while the log still has its first entry")]
+    latest_index: Annotated[int, Meta(description="the last entry that only the state has")]
+    transfers: Annotated[int, Meta(description="states on their way to other nodes now")]
+
+
 class ShardView(msgspec.Struct):
     """The replica on the node that is asked, then its whole group."""
 
@@ -161,6 +195,9 @@ class ShardView(msgspec.Struct):
     members: MembershipView = msgspec.field(default_factory=MembershipView)
     replicas: list[ReplicaView] = []
     transfers: list[TransferView] = []
+    queue_time_hist: Annotated[HistogramView | None, Meta(description="from arrival at the shard to the log")] = None
+    apply_time_hist: Annotated[HistogramView | None, Meta(description="applying one entry")] = None
+    snapshot: SnapshotView | None = None
 
 
 class NodeView(msgspec.Struct):
@@ -197,6 +234,25 @@ class HealthReport(msgspec.Struct, frozen=True):
         return f"{self.level}: {'; '.join(self.reasons)}" if self.reasons else self.level
 
 
+class SqliteMirrorView(msgspec.Struct):
+    """The mirror, under the names that clients of the original know. PostgreSQL may take the place of SQLite."""
+
+    is_async: Annotated[bool, Meta(description="always true: no write waits for it")] = msgspec.field(name="async")
+    dropped: Annotated[int, Meta(description="always 0: a change that cannot be written is written later")]
+    applied: Annotated[int, Meta(description="rows written, ever")]
+    lag: Annotated[int, Meta(description="entries that the shards have and the mirror has not confirmed")]
+    lag_ms: float
+
+
+class SqliteRebuildView(msgspec.Struct):
+    """How the read database came to be, last time."""
+
+    ran: bool
+    last_started_at: str
+    last_duration_ms: float
+    last_success: bool
+
+
 class ClusterStatus(msgspec.Struct):
     """`status` and `reasons` are a HealthReport; `restarts` and `incidents` are of the node that is asked."""
 
@@ -212,6 +268,10 @@ class ClusterStatus(msgspec.Struct):
     reasons: list[str] = []
     restarts: dict[str, int] = {}  # of each process since the node started
     incidents: list[Incident] = []
+    queue_time_hist: Annotated[HistogramView | None, Meta(description="of all shards of this node")] = None
+    apply_time_hist: Annotated[HistogramView | None, Meta(description="of all shards of this node")] = None
+    sqlite_mirror: SqliteMirrorView | None = None
+    sqlite_rebuild: SqliteRebuildView | None = None
 
     @property
     def health(self) -> HealthReport:

@@ -5,14 +5,19 @@ how far it is, the leader when it last heard from whom.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from corvo.queries.cluster import (
+    BucketView,
+    Histogram,
+    HistogramView,
     MembershipView,
     NodeView,
     ReplicaStatus,
     ReplicaView,
     ShardStatus,
     ShardView,
+    SnapshotView,
     TransferView,
 )
 
@@ -64,6 +69,31 @@ def shard_view(shard: int, own: StatusOrError, group: Group) -> ShardView:
         members=_membership_view(own),
         replicas=list(_replica_views(group)),
         transfers=_transfer_views(group),
+        queue_time_hist=histogram_view([own.queue_time_s]),
+        apply_time_hist=histogram_view([own.apply_time_s]),
+        snapshot=SnapshotView(
+            count=int(own.log_first_index > 1),
+            latest_index=own.log_first_index - 1,
+            transfers=sum(one.is_outgoing for one in own.transfers),
+        ),
+    )
+
+
+def histogram_view(histograms: Sequence[Histogram]) -> HistogramView | None:
+    """Of one, or of several with the same bounds together; None of none."""
+    if not histograms:
+        return None
+    counts = [sum(column) for column in zip(*(one.counts for one in histograms), strict=True)]
+    whole = Histogram(histograms[0].bounds, counts, sum(one.total for one in histograms))
+    bounds = [*whole.bounds, None]
+    p50, p90, p99 = (round(whole.quantile(part), 9) for part in (0.5, 0.9, 0.99))
+    return HistogramView(
+        count=whole.count,
+        avg=round(whole.total / whole.count, 9) if whole.count else 0.0,
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        buckets=[BucketView(bound, upto) for bound, upto in zip(bounds, accumulate(counts), strict=True)],
     )
 
 

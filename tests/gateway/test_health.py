@@ -3,7 +3,7 @@
 from corvo import __version__
 from corvo.model.errors import Refusal, Refused
 from corvo.model.incidents import Incident, NodeRecord
-from corvo.queries.cluster import ReplicaStatus, TransferStatus
+from corvo.queries.cluster import Histogram, ReplicaStatus, TransferStatus
 from corvo.queries.members import GroupMembers
 from corvo.runtime.process import write_record
 from tests.gateway.fake_shards import FakeShards, a_status
@@ -213,3 +213,34 @@ def test_only_other_members_are_asked_through_the_replica_here(house: WholeHouse
 
     asked = [ask.node_id for _, ask in house.shards.asked]  # type: ignore[union-attr]  # only GetStatus was asked
     assert asked == ["", "node-2", "node-3"]
+
+
+def test_times_are_told_by_shard_and_for_the_node(house: WholeHouse) -> None:
+    times = Histogram([0.001, 0.01], [8, 1, 1], 0.1)
+    house.shards.statuses[0, ""] = a_status(queue_time_s=times, apply_time_s=Histogram([0.001], [0, 0]))
+
+    status = house.get("/cluster/status").json
+
+    buckets = [{"le": 0.001, "count": 8}, {"le": 0.01, "count": 9}, {"le": None, "count": 10}]
+    told = {"count": 10, "avg": 0.01, "p50": 0.000625, "p90": 0.01, "p99": 0.01, "buckets": buckets}
+    assert status["groups"][0]["queue_time_hist"] == status["queue_time_hist"] == told
+    empty = status["groups"][0]["apply_time_hist"]
+    assert (empty["count"], empty["avg"], empty["p99"]) == (0, 0.0, 0.0)
+
+
+def test_snapshot_mirror_and_rebuild_have_the_names_of_the_seeds(house: WholeHouse) -> None:
+    house.shards.statuses[0, ""] = a_status(log_first_index=8, applied_index=12, mirror_cursor=9)
+
+    status = house.get("/cluster/status").json
+
+    assert status["groups"][0]["snapshot"] == {"count": 1, "latest_index": 7, "transfers": 0}
+    mirror, rebuild = status["sqlite_mirror"], status["sqlite_rebuild"]
+    assert (mirror["async"], mirror["dropped"], mirror["lag"]) == (True, 0, 3)
+    assert (rebuild["ran"], rebuild["last_success"]) == (True, True)
+    assert rebuild["last_started_at"] <= status["mirror"]["rebuilt_at"]
+
+
+def test_without_read_db_there_is_no_mirror_to_tell_of(blind_house: WholeHouse) -> None:
+    status = blind_house.get("/cluster/status").json
+
+    assert (status["sqlite_mirror"], status["sqlite_rebuild"]) == (None, None)

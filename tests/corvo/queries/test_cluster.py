@@ -15,5 +15,20 @@ def test_a_value_is_counted_in_the_first_bucket_that_holds_it(value: float, buck
     assert (histogram.count, histogram.total) == (1, value)
 
 
+@pytest.mark.parametrize(
+    ("counts", "part", "value"),
+    [
+        ([0, 0, 0], 0.5, 0.0),
+        ([4, 0, 0], 0.5, 0.5),
+        ([4, 4, 0], 0.5, 1.0),
+        ([4, 4, 0], 0.75, 1.5),
+        ([0, 10, 0], 0.99, 1.99),
+        ([1, 0, 9], 0.9, 2.0),
+    ],
+)
+def test_a_quantile_is_estimated_from_the_buckets(counts: list[int], part: float, value: float) -> None:
+    assert Histogram([1.0, 2.0], counts).quantile(part) == pytest.approx(value)
+
+
 def test_status_and_versions_have_a_route() -> None:
     assert {endpoint.path for endpoint in ENDPOINTS} >= {"/cluster/status", "/info"}
