@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from gateway.http import rate_limits
 from gateway.http.rate_limits import Rate, RateLimits, TokenBuckets
+from gateway.http.servers import hypercorn
 from tests.gateway.asgi import House, Reply, a_scope
-from tests.gateway.http.test_hypercorn import a_server
-from tests.gateway.served import Talk, enqueue, request
+from tests.gateway.served import Talk, a_server, enqueue, request
 
 
 class Clock:
@@ -109,7 +109,7 @@ def test_addresses_of_one_ipv6_network_are_one_client() -> None:
 
 
 def test_the_fast_path_knows_the_address_and_keeps_the_connection() -> None:
-    with a_server() as served:
+    with a_server(hypercorn.serve) as served:
         served.app._rate_limits = RateLimits(Rate(1.0, 9.0), Rate(0.001, 2.0))
         with Talk(served) as talk:
             assert [talk.ask(enqueue()).status for _ in range(4)] == [201, 201, 429, 429]
