@@ -27,6 +27,7 @@ from corvo.model import limits
 from corvo.model.errors import RETRYABLE, STATUS
 from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
 from corvo.queries.cluster import HealthReport, Histogram, ReplicaStatus, ShardStatus
+from corvo.queries.queues import QueueView
 from corvo.runtime import settings
 from corvo.state import keys
 from docs.seeds.page import seeds
@@ -586,10 +587,10 @@ def all_keys() -> str:
 
 
 def metrics() -> str:
-    figures = Metrics()
+    figures = Metrics(queues_max=1)
     figures.observe("POST", "/enqueue", 201, 0.0)
     lag, report = Lag(0.0, "", 0, 0.0, 0.0), HealthReport("healthy")
-    content = figures.render([_a_status()], [], lag, report, {"shard-0": 0}).decode()
+    content = figures.render([_a_status()], [_a_queue()], lag, report, {"shard-0": 0}).decode()
     rows = []
     for family in text_string_to_metric_families(content):
         if family.name.endswith("_created"):
@@ -605,12 +606,18 @@ def metrics() -> str:
             "",
             "Served at `/metrics` in Prometheus' text format. The gateway asks every shard when it is scraped; a shard",
             "that does not answer within a second is missing from that scrape, and that is the alarm. Labels are route",
-            "templates, shard numbers and nodes, never paths, job ids or queue names: no client can make them grow.",
+            "templates, shard numbers and nodes, never paths or job ids: no client can make them grow. Names of queues",
+            "are labels only with the setting `metrics_queues`, and of so many queues; `_other` is all the rest.",
             "A histogram also has `_bucket`, `_sum` and `_count`. What to watch: [monitor](../how-to/monitor.md).",
             "",
             *_table(("metric", "type", "labels", "meaning"), rows),
         ]
     )
+
+
+def _a_queue() -> QueueView:
+    counts = dict.fromkeys(("pending", "active", "held", "completed", "dead", "scheduled", "retrying", "cancelled"), 0)
+    return QueueView(name="a", created_at="", enqueued=0, failed=0, **counts)
 
 
 def _a_status() -> ShardStatus:

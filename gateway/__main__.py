@@ -107,7 +107,7 @@ async def _run(
     read_db = ReadDb(address_of(settings) or data_dir / READ_DB)
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
     health = Health(shards, read_db, settings.node_id, draining, run_dir)
-    metrics = Metrics(number)
+    metrics = Metrics(number, settings.metrics_queues)
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
     composed = ComposedEndpoints(shards, fetching, read_db, mint, health, EventListener(shards, draining), rebuilding)

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from corvo import __version__
 from corvo.queries.cluster import HealthReport, Histogram, ShardStatus
 from corvo.queries.queues import QueueView
+from gateway.job_metrics import STATES, JobCollector, cumulative
 from gateway.search.lag import Lag
 from gateway.shards.replicas import members_of
 
@@ -64,8 +65,9 @@ class Metrics:
     """Of one gateway. Where several share a port, a scrape reaches one of them: the label `gateway` says which, so that
     the counters of two are never taken for one that jumps."""
 
-    def __init__(self, gateway: int = 0) -> None:
+    def __init__(self, gateway: int = 0, queues_max: int = 0) -> None:
         self.gateway = gateway
+        self._queues_max = queues_max  # that have their name as a label
         self.in_flight = 0
         self._served: dict[tuple[str, str, int], Histogram] = {}
 
@@ -88,6 +90,7 @@ class Metrics:
         registry.register(_Gateway(str(self.gateway), self.in_flight, self._served))
         registry.register(_Shards(statuses, queues, lag))
         registry.register(_Node(report, restarts))
+        registry.register(JobCollector(statuses, queues, self._queues_max))
         return generate_latest(registry)
 
 
@@ -109,7 +112,7 @@ class _Gateway(Collector):
         yield requests
         duration = HistogramMetricFamily("corvo_http_request_duration_seconds", "time to answer", labels=labels)
         for (method, route), histogram in durations.items():
-            duration.add_metric([self._gateway, method, route], _cumulative(histogram), histogram.total)
+            duration.add_metric([self._gateway, method, route], cumulative(histogram), histogram.total)
         yield duration
         in_flight = GaugeMetricFamily("corvo_http_requests_in_flight", "requests being served", labels=["gateway"])
         in_flight.add_metric([self._gateway], self._in_flight)
@@ -156,7 +159,7 @@ class _Shards(Collector):
             family = HistogramMetricFamily(name, text, labels=["shard"])
             for status in self._statuses:
                 histogram = histogram_of(status)
-                family.add_metric([str(status.shard)], _cumulative(histogram), histogram.total)
+                family.add_metric([str(status.shard)], cumulative(histogram), histogram.total)
             yield family
         yield from self._replica_families()
         if self._lag is not None:
@@ -187,7 +190,7 @@ class _Shards(Collector):
 
     def _queue_families(self) -> Iterator[Metric]:
         jobs = GaugeMetricFamily("corvo_jobs", "jobs in each state", labels=["state"])
-        for state in ("pending", "active", "held", "completed", "dead", "scheduled", "retrying", "cancelled"):
+        for state in STATES:
             jobs.add_metric([state], sum(getattr(queue, state) for queue in self._queues))
         yield jobs
         yield GaugeMetricFamily("corvo_queues", "queues known", len(self._queues))
@@ -205,12 +208,3 @@ def _mirror_families(lag: Lag) -> Iterator[Metric]:
     generation = GaugeMetricFamily("corvo_read_db_info", "always 1", labels=["generation"])
     generation.add_metric([lag.generation], 1)
     yield generation
-
-
-def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:
-    buckets: list[tuple[str, float]] = []
-    count = 0
-    for bound, here in zip([*(str(bound) for bound in histogram.bounds), "+Inf"], histogram.counts, strict=True):
-        count += here
-        buckets.append((bound, count))
-    return buckets

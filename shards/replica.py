@@ -41,6 +41,7 @@ from shards.intake.presence import Presence
 from shards.intake.queries import Queries
 from shards.intake.refusals import BEHIND, LOST, NO_LEADER
 from shards.intake.waiters import PendingCall
+from shards.job_metrics import count_jobs
 from shards.metrics import ShardMetrics
 from shards.status import status_of
 from shards.storage.leveldb import Disk
@@ -379,6 +380,8 @@ class Replica:
         metrics = self.metrics
         metrics.entries += 1
         metrics.operations += len(operations)
+        if self.raft.role is raft.Role.LEADER:
+            count_jobs(metrics.jobs, self.tables)
         answers = results[len(results) - len(batch) :]
         self._answer_batch(batch, answers)
         if len(self.admission.waiters):

@@ -63,4 +63,5 @@ def status_of(
         elections_total=metrics.elections,
         nodes=tables.nodes,
         refused_total=refused,
+        jobs=metrics.jobs,
     )

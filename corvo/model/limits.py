@@ -17,6 +17,7 @@ SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,19
 NODES_MAX = 15  # of one cluster
 GATEWAYS_MAX = 64  # of one node: they share its cores with the shards, and one serves thousands of connections
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
+QUEUES_MEASURED_MAX = 1000  # with a label in /metrics: about fifteen series each
 QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
 JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out
 CLAIMED_BYTES_MAX = 8 * 1024 * 1024  # payloads in one fetch; with more waiting, the rest is for the next one

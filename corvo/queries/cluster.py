@@ -58,6 +58,18 @@ class TransferStatus(msgspec.Struct, array_like=True):
     bytes: int
 
 
+class JobFigures(msgspec.Struct, array_like=True):
+    """What became of jobs in entries that this replica applied as the leader, since its process started. Each entry has
+    one leader, so the figures of all replicas add up."""
+
+    enqueued: int = 0
+    completed: int = 0
+    failed: int = 0  # attempts
+    dead: int = 0
+    wait_s: Histogram = msgspec.field(default_factory=lambda: Histogram([], [0]))  # until the first claim
+    run_s: Histogram = msgspec.field(default_factory=lambda: Histogram([], [0]))  # of attempts that completed
+
+
 class ShardStatus(msgspec.Struct, array_like=True):
     shard: int
     node_id: str
@@ -93,6 +105,7 @@ class ShardStatus(msgspec.Struct, array_like=True):
     elections_total: int = 0  # terms begun since this process started
     nodes: dict[str, str] = {}  # address by name, as the group has agreed
     refused_total: int = 0  # letters of strangers
+    jobs: JobFigures = msgspec.field(default_factory=JobFigures)
 
 
 class GetStatus(Query, tag=1020):

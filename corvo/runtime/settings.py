@@ -12,7 +12,14 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from corvo.model.limits import BODY_BYTES_MAX, GATEWAYS_MAX, NODES_MAX, PAYLOAD_BYTES_DEFAULT, SHARDS_MAX
+from corvo.model.limits import (
+    BODY_BYTES_MAX,
+    GATEWAYS_MAX,
+    NODES_MAX,
+    PAYLOAD_BYTES_DEFAULT,
+    QUEUES_MEASURED_MAX,
+    SHARDS_MAX,
+)
 from corvo.runtime.addresses import split_address
 from corvo.runtime.clustering import faults_of
 from corvo.runtime.origins import parse_origins
@@ -89,6 +96,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float,
         Meta(ge=0, le=3600, description="seconds without a heartbeat after which a process is killed; 0: never"),
     ] = 30.0
+    metrics_queues: Annotated[
+        int,
+        Meta(ge=0, le=QUEUES_MEASURED_MAX, description="queues that have figures of their own in /metrics; 0: none"),
+    ] = 0
     cors_origins: Annotated[
         str, Meta(description="origins of web pages that may use HTTP, with commas between them, or *; empty: none")
     ] = ""

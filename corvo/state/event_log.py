@@ -33,6 +33,7 @@ class EventLog:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
         self.events: list[Event] = []  # of the entry under way
+        self.told: list[Event] = []  # of the entry that was sealed last
         self._pages: deque[int] = deque()  # number of each page's first event
         self._newest: deque[tuple[int, EventPage]] = deque()
         self.last = 0  # number of the newest event
@@ -50,6 +51,7 @@ class EventLog:
 
     def seal(self, now: int) -> None:
         """Write the entry's page, and drop the oldest ones that are no longer needed."""
+        self.told = self.events
         if not self.events:
             return
         page = EventPage(now, self.events)

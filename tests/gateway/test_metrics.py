@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from corvo.queries.cluster import HealthReport, ReplicaStatus, ShardStatus
+from corvo.queries.cluster import HealthReport, Histogram, JobFigures, ReplicaStatus, ShardStatus
 from corvo.queries.members import GroupMembers
 from corvo.queries.queues import QueueView
 from gateway.app import ENDPOINTS
@@ -233,3 +233,41 @@ def test_requests_under_way_are_shown() -> None:
 @pytest.mark.parametrize("count", [0, 1, 64])
 def test_any_number_of_shards_can_be_shown(count: int) -> None:
     assert len(rendered([a_status(shard) for shard in range(count)]).get("corvo_raft_term", [])) == count
+
+
+# Jobs and queues
+
+
+def test_jobs_are_counted_and_timed_by_shard() -> None:
+    jobs = JobFigures(7, 5, 3, 1, Histogram([1.0, 10.0], [2, 1, 0], 4.0), Histogram([1.0, 10.0], [0, 5, 0], 20.0))
+    samples = rendered([a_status(0, jobs=jobs), a_status(1)])
+
+    for name, value in (("enqueued", 7), ("completed", 5), ("failed", 3), ("dead", 1)):
+        assert samples[f"corvo_jobs_{name}_total"] == [({"shard": "0"}, value), ({"shard": "1"}, 0)]
+    assert ({"shard": "0"}, 4.0) in samples["corvo_job_wait_seconds_sum"]
+    assert ({"shard": "0", "le": "10.0"}, 5.0) in samples["corvo_job_run_seconds_bucket"]
+
+
+def test_the_oldest_pending_job_of_all_queues_is_told() -> None:
+    queues = [a_queue("a"), a_queue("b", pending=1), a_queue("c", pending=1)]
+    queues[1].oldest_pending_age_ms, queues[2].oldest_pending_age_ms = 1_500, 90_000
+
+    assert rendered([], queues)["corvo_oldest_pending_seconds"] == [({}, 90.0)]
+    assert rendered([], [])["corvo_oldest_pending_seconds"] == [({}, 0.0)]
+
+
+def test_names_of_queues_are_labels_only_where_a_setting_allows_it() -> None:
+    queues = [a_queue(name, pending=number) for number, name in enumerate("abcd")]
+    for number, queue in enumerate(queues):
+        queue.enqueued = 10 * number
+
+    assert not [name for name in rendered([], queues) if name.startswith("corvo_queue_")]
+
+    samples = samples_of(Metrics(queues_max=2).render([], queues, None, HealthReport("healthy"), {}))
+    pending = {labels["queue"]: value for labels, value in samples["corvo_queue_jobs"] if labels["state"] == "pending"}
+    assert pending == {"d": 3, "c": 2, "_other": 1}
+    assert {labels["queue"]: value for labels, value in samples["corvo_queue_enqueued_total"]} == {
+        "d": 30,
+        "c": 20,
+        "_other": 10,
+    }

@@ -24,6 +24,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "shards": (
         "__init__",
         "errors",
+        "job_metrics",
         "metrics",
         "turn",
         "raft",
@@ -46,6 +47,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "shards",
         "search",
         "mirror",
+        "job_metrics",
         "metrics",
         "health",
         "routes",
