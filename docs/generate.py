@@ -31,6 +31,7 @@ from corvo.queries.queues import QueueView
 from corvo.runtime import settings
 from corvo.state import keys
 from docs.seeds.page import seeds
+from gateway.field_notes import note_of
 from gateway.http.messages import ErrorBody
 from gateway.metrics import Metrics
 from gateway.openapi import refusals_of
@@ -46,7 +47,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 
 PAGE_ROUTES = {
     "/": "sends a browser to `/docs`",
-    "/docs": "this interface, for people",
+    "/docs": "this interface for people: an index, a search, an example of every request and answer",
     "/openapi.json": "this interface as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "The same as /metrics, where older dashboards look.",
@@ -129,50 +130,6 @@ ERRORS = {
     "HTTP_VERSION_NOT_SUPPORTED": "HTTP/1.1 and 1.0 are spoken; HTTP/2 not without TLS.",
 }
 
-# Words for fields whose type does not say enough. A description in the code wins, and makes the line here an error.
-FIELD_NOTES = {
-    ("EnqueueBody", "payload"): "what the worker gets, byte for byte; `{}` when left out",
-    ("EnqueueBody", "priority"): "higher ones are fetched first",
-    ("EnqueueBody", "retry_backoff"): "how the pause grows; see [retries](../how-to/retries.md)",
-    ("EnqueueBody", "retry_base_delay"): "a duration such as `5s`; 5 s when left out",
-    ("EnqueueBody", "retry_max_delay"): "the longest pause; 10 minutes when left out",
-    ("EnqueueBody", "retry_base_delay_ms"): "the same as a number; wins over the text",
-    ("EnqueueBody", "retry_max_delay_ms"): "the same as a number; wins over the text",
-    ("EnqueueBody", "tags"): "an object",
-    ("EnqueueBody", "checkpoint"): "where the first attempt should begin",
-    ("EnqueueBody", "parent_id"): "noted, not checked",
-    ("Enqueued", "status"): "`pending` or `scheduled`; `duplicate` when another job holds the unique key",
-    ("Enqueued", "unique_existing"): "true: no job was made, and `job_id` is the one that holds the key",
-    ("AckBody", "result"): "kept with the job",
-    ("AckBody", "checkpoint"): "kept with the job",
-    ("FailBody", "error"): "kept in the job's history",
-    ("Failed", "status"): "`retrying` or `dead`",
-    ("HeartbeatBody", "jobs"): "by job id",
-    ("HeartbeatStatus", "status"): "`ok`, `cancel` or `lease_lost`: on the last two, stop working on the job",
-    ("HeartbeatJob", "progress"): "an object; replaces the last one",
-    ("HeartbeatJob", "checkpoint"): "an object; the next attempt is given it",
-    ("Cancelled", "status"): "`cancelling` while a worker has yet to be told, else `cancelled`",
-    ("SearchAnswer", "total_is_exact"): "false: there are at least so many",
-    ("SearchAnswer", "lag_ms"): "how old the answer may be",
-    ("JobErrorView", "id"): "number of the claim that failed",
-    ("ClusterStatus", "status"): "`healthy`, `degraded` or `unavailable`: [the scale](../how-to/monitor.md#health)",
-    ("ClusterStatus", "reasons"): "why it is not healthy, a sentence each",
-    ("ClusterStatus", "restarts"): "of each process of the node that answers, since the node started",
-    ("ClusterStatus", "incidents"): "the last processes of that node that ended unasked, oldest first",
-    ("ClusterStatus", "mode"): "`single` or `cluster`",
-    ("ClusterStatus", "node_id"): "the node that answers",
-    ("NodeView", "address"): "where other nodes reach it; empty when the node is alone",
-    ("ShardView", "state"): "role of the replica on the node that answers; the figures below are its own",
-    ("ReplicaView", "role"): "`leader`, `follower`, `learner`, …; `unreachable` when it does not answer",
-    ("ReplicaView", "lag"): "entries that the leader has committed and this one not applied; null when not known",
-    ("ReplicaView", "last_contact_ms"): "since the leader heard from it; null for the leader itself",
-    ("ReplicaView", "mode"): "how the leader feeds it: `probe`, `replicate` or `snapshot`",
-    ("MembershipView", "learners"): "receive the log and do not vote yet",
-    ("MembershipView", "outgoing"): "voters of before, while a change of voters is under way",
-    ("TransferBody", "shard"): "all when left out",
-    ("GroupView", "is_changing"): "a change of voters is under way",
-}
-
 # Bounds that stand beside the code they protect: file, name, what it is.
 OTHER_LIMITS = (
     ("gateway/app.py", "REQUESTS_MAX", "requests that one gateway serves at once"),
@@ -243,12 +200,8 @@ def http_api() -> str:
     lines += ["## Parts", "", "What the tables above name in their type column.", ""]
     for name, text in described.parts():
         lines += [f"### {name}", "", *text, ""]
-    if unknown := FIELD_NOTES.keys() - described.noted:
-        raise SystemExit(f"FIELD_NOTES names fields that do not exist: {sorted(unknown)}")
     _check_sentences("PAGE_ROUTES", PAGE_ROUTES, _page_paths())
     lines += [
-        "`GET /queues` takes `?consistent=true`, with the meaning that it has in a search.",
-        "",
         "## Pages beside the jobs",
         "",
         *_table(("path", "what it is"), ((f"`{path}`", text) for path, text in PAGE_ROUTES.items())),
@@ -266,6 +219,8 @@ def _endpoint(endpoint: Endpoint, described: "_Types") -> list[str]:
     lines[-1] += "." if not lines[-1].endswith(".") else ""
     if endpoint.aliases:
         lines[-1] += f" Also at {', '.join(f'`{API}{alias}`' for alias in endpoint.aliases)}."
+    if endpoint.query is not None:
+        lines += ["", "**Query**", "", *described.fields(endpoint.query, is_body=True)]
     if endpoint.body is not None:
         note = " (may be left out)" if endpoint.body_optional else ""
         lines += ["", f"**Body**{note}", "", *described.fields(endpoint.body, is_body=True)]
@@ -290,7 +245,6 @@ class _Types:
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, Any]] = {}
         self._is_body: dict[str, bool] = {}
-        self.noted: set[tuple[str, str]] = set()
 
     def fields(self, struct: type, is_body: bool) -> list[str]:
         (schema,), components = msgspec.json.schema_components([struct], ref_template="{name}")
@@ -301,17 +255,10 @@ class _Types:
         for name, field in schema.get("properties", {}).items():
             kind = self._kind(field, components, is_body)
             need = "required" if name in schema.get("required", ()) else _default(field)
-            note = self._note(struct, name, field.get("description", "") or _first_description(field))
+            note = note_of(struct, name, field)
             rows.append((f"`{name}`", kind, need, _cell(note)) if is_body else (f"`{name}`", kind, _cell(note)))
         heading = ("field", "type", "default", "") if is_body else ("field", "type", "")
         return _table(heading, rows)
-
-    def _note(self, struct: str, field: str, described: str) -> str:
-        note = FIELD_NOTES.get((struct, field), "")
-        self.noted.add((struct, field))
-        if note and described:
-            raise SystemExit(f"{struct}.{field} describes itself now: drop its line in FIELD_NOTES")
-        return described or note
 
     def _kind(self, field: dict[str, Any], components: dict[str, Any], is_body: bool) -> str:
         if "enum" in field:
@@ -351,11 +298,6 @@ def _bounds(field: dict[str, Any]) -> str:
 def _default(field: dict[str, Any]) -> str:
     value = field.get("default")
     return "none" if value in (None, "", []) else f"`{msgspec.json.encode(value).decode()}`"
-
-
-def _first_description(field: dict[str, Any]) -> str:
-    inside = [*field.get("anyOf", []), *([field["items"]] if isinstance(field.get("items"), dict) else [])]
-    return next((str(option["description"]) for option in inside if "description" in option), "")
 
 
 # States

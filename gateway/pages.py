@@ -1,5 +1,6 @@
 """Pages beside the interface of jobs: health for machines, figures for Prometheus, documents for people."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,10 +12,11 @@ from starlette.routing import Route
 from corvo.model.errors import Refusal
 from corvo.queries.cluster import ShardStatus
 from corvo.queries.queues import QueueView
+from gateway.docs_page import SECURITY_POLICY, page
 from gateway.health import Health
 from gateway.http.messages import ErrorBody, to_json
 from gateway.metrics import Metrics
-from gateway.openapi import describe, page
+from gateway.openapi import describe
 from gateway.search import queues
 from gateway.search.database import ReadDb
 
@@ -41,7 +43,7 @@ class Pages:
         self._read_db = read_db
         self._node_id = node_id
         self._openapi = to_json(describe(endpoints))
-        self._docs = page(endpoints)
+        self._endpoints = endpoints
 
     def app(self) -> Starlette:
         app = Starlette(
@@ -95,10 +97,13 @@ class Pages:
     async def _describe(self, request: Request) -> Response:
         return Response(self._openapi, media_type="application/json")
 
+    @cached_property
+    def _docs(self) -> str:
+        """Made when somebody looks: a gateway should start fast."""
+        return page(self._endpoints)
+
     async def _show(self, request: Request) -> Response:
-        return HTMLResponse(
-            self._docs, headers={"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        )
+        return HTMLResponse(self._docs, headers={"content-security-policy": SECURITY_POLICY})
 
 
 def _json(status: int, body: msgspec.Struct) -> Response:
