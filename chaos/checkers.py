@@ -146,7 +146,7 @@ def job_row(job: Job) -> dict[str, object]:
         "result": job.result.decode() or None,
         "parent_id": job.parent_id or None,
         "lease_expires_at": to_rfc3339(job.lease_expires_at) if job.state == State.ACTIVE else None,
-        "scheduled_at": None if job.due_at == LATEST_NS else to_rfc3339_or_none(job.due_at),
+        "scheduled_at": to_rfc3339_or_none(job.due_at) if _has_moment(job) else None,
         "created_at": to_rfc3339(job.created_at),
         "started_at": to_rfc3339_or_none(job.started_at),
         "completed_at": to_rfc3339_or_none(job.completed_at),
@@ -159,6 +159,11 @@ def job_row(job: Job) -> dict[str, object]:
         "expire_at": to_rfc3339_or_none(extras.expire_at),
         "hold_reason": extras.hold_reason or None,
     }
+
+
+def _has_moment(job: Job) -> bool:
+    """One that waits for other jobs is filed at the end of time."""
+    return job.state in (State.SCHEDULED, State.RETRYING) and job.due_at != LATEST_NS
 
 
 def _chain_text(chain: Chain) -> str:

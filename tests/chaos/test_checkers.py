@@ -162,6 +162,16 @@ def test_bonds_and_controls_that_differ_are_noticed() -> None:
     assert len(checkers.unlike_rows(held_with(a_job(1)), jobs, queues)) == 7 + 8
 
 
+def test_only_a_job_that_waits_for_its_moment_has_one_in_its_row() -> None:
+    moments = {}
+    for state in (State.SCHEDULED, State.RETRYING, State.PENDING, State.COMPLETED):
+        job = msgspec.structs.replace(a_job(1, state), due_at=10**18)
+        moments[state.name] = checkers.job_row(job)["scheduled_at"]
+
+    moment = "2001-09-09T01:46:40.000000000Z"
+    assert moments == {"SCHEDULED": moment, "RETRYING": moment, "PENDING": None, "COMPLETED": None}
+
+
 def test_a_wrong_count_is_noticed() -> None:
     held = held_with(a_job(1))
     assert checkers.wrong_counts(held) == []
