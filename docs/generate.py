@@ -46,7 +46,7 @@ HELP_WIDTH = 100
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 
 PAGE_ROUTES = {
-    "/": "sends a browser to `/docs`",
+    "/": "redirects a browser to `/docs`",
     "/docs": "this interface for people: an index, a search, an example of every request and answer",
     "/openapi.json": "this interface as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
@@ -61,14 +61,14 @@ STATES = {
     State.PENDING: "waits for a worker",
     State.ACTIVE: "a worker holds it under a lease",
     State.COMPLETED: "done; kept with its result",
-    State.RETRYING: "an attempt failed; it waits out its backoff",
+    State.RETRYING: "an attempt failed; the next one waits for its backoff",
     State.DEAD: "no attempt is left; kept with its errors",
-    State.CANCELLED: "somebody stopped it",
-    State.SCHEDULED: "waits for its moment",
-    State.HELD: "waits for a person's yes or no",
+    State.CANCELLED: "stopped by a client, or because a job that it depends on was lost",
+    State.SCHEDULED: "waits for its time, or for other jobs",
+    State.HELD: "waits to be approved or rejected",
 }
 
-# Only verbs that some operation says today; `_check_diagram` keeps it so.
+# Only verbs that some operation uses; `_check_diagram` checks it.
 DIAGRAM = """\
  scheduled ──promote──▶ pending ──claim──▶ active ──complete──▶ completed
                          ▲   ▲               │
@@ -90,36 +90,36 @@ DIAGRAM = """\
 """
 
 ERRORS = {
-    "PARSE_ERROR": "The body is no JSON, no UTF-8, or nested too deep.",
+    "PARSE_ERROR": "The body is not JSON, not UTF-8, or nested too deeply.",
     "VALIDATION_ERROR": "The JSON is well formed, but a field is unknown, missing or out of range; `field` names it.",
-    "BAD_REQUEST": "The request cannot be understood: two lengths, an odd address, or versions that do not fit.",
-    "NOT_FOUND": "Nothing is served at this address; `/docs` lists what is.",
+    "BAD_REQUEST": "The request is malformed: two lengths, a bad URL, or versions that do not match.",
+    "NOT_FOUND": "No route has this path; `/docs` lists all routes.",
     "JOB_NOT_FOUND": "No job has this id.",
     "QUEUE_NOT_FOUND": "No queue has this name: nothing was ever enqueued there, or it was deleted.",
-    "BATCH_NOT_FOUND": "No batch has this id, or it is over and forgotten.",
-    "BULK_NOT_FOUND": "No bulk operation has this id, or it is over and forgotten.",
+    "BATCH_NOT_FOUND": "No batch has this id, or it has ended and was deleted.",
+    "BULK_NOT_FOUND": "No bulk operation has this id, or it has ended and was deleted.",
     "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
-    "WORKER_NOT_FOUND": "No worker of this id holds jobs or waits for one, nor did so in the last quarter of an hour.",
+    "WORKER_NOT_FOUND": "No worker with this id holds a job or waits for one, nor did so in the last 15 minutes.",
     "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
-    "TOO_MANY_SCHEDULES": "The shard has as many schedules as it takes. Delete some, or use jobs that enqueue jobs.",
-    "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; the sentence names it.",
-    "JOB_MOVED": "Between processes only: the job is on another shard, where the gateway asks again. Never an answer.",
-    "BATCH_SEALED": "The batch takes no more jobs. Make another one.",
-    "METHOD_NOT_ALLOWED": "The address exists, but not for this method.",
+    "TOO_MANY_SCHEDULES": "The shard has its maximum of schedules. Delete some, or use jobs that enqueue jobs.",
+    "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; `error` names it.",
+    "JOB_MOVED": "Between processes only: the job is on another shard; the gateway asks there. Never an answer.",
+    "BATCH_SEALED": "The batch takes no more jobs. Create another one.",
+    "METHOD_NOT_ALLOWED": "The path exists, but not for this method.",
     "REQUEST_TIMEOUT": "The body did not arrive in time.",
-    "WRONG_STATE": "The job is in a state that does not allow this; the sentence names the state.",
-    "MEMBERSHIP_REFUSED": "The shard's group cannot make this change of its members now; the sentence says why.",
-    "LEASE_LOST": "The claim with this `lease_token` is over. Stop working on the job: it may be somebody else's now.",
-    "PAYLOAD_TOO_LARGE": "The payload, or another document of the job, is larger than the server takes.",
+    "WRONG_STATE": "The job is in a state that does not allow this; `error` names the state.",
+    "MEMBERSHIP_REFUSED": "The shard's group cannot make this membership change now; `error` says why.",
+    "LEASE_LOST": "The claim with this `lease_token` is over. Stop working on the job: another worker may have it.",
+    "PAYLOAD_TOO_LARGE": "The payload, or another document of the job, is larger than the server's limit.",
     "BODY_TOO_LARGE": "The whole body is larger than any request may be.",
-    "URI_TOO_LONG": "The address is too long.",
+    "URI_TOO_LONG": "The URL is too long.",
     "UNSUPPORTED_MEDIA_TYPE": "The body does not say `content-type: application/json`, or it is compressed.",
     "HEADERS_TOO_LARGE": "Too many headers, or too large ones.",
     "OVERLOADED": "A bounded queue is full. Nothing was changed; send the request again after `retry_after_ms`.",
     "RATE_LIMITED": "This address has sent more requests than the setting `rate_limit` allows. Nothing was changed; "
     "send the request again after `retry_after_ms`.",
-    "INTERNAL_ERROR": "A bug; the gateway's log says more.",
-    "UNHEALTHY": "The answer of `/healthz` and `/readyz` when it is no; the sentence lists every reason.",
+    "INTERNAL_ERROR": "A bug; see the gateway's log.",
+    "UNHEALTHY": "`/healthz` or `/readyz` failed; `error` lists every reason.",
     "SHARD_UNAVAILABLE": "The shard was not reachable until the deadline, and the request never left for it.",
     "OUTCOME_UNKNOWN": "The shard was lost with the request under way and did not come back in time: the request may "
     "have been applied or not.",
@@ -127,7 +127,7 @@ ERRORS = {
     "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
     "DEADLINE_EXCEEDED": "No answer came in time. Whether the change was made is unknown: repeat an ack or fail with "
     "its lease token; look before you enqueue again.",
-    "HTTP_VERSION_NOT_SUPPORTED": "HTTP/1.1 and 1.0 are spoken; HTTP/2 not without TLS.",
+    "HTTP_VERSION_NOT_SUPPORTED": "The server speaks HTTP/1.1 and 1.0; HTTP/2 only over TLS.",
 }
 
 # Bounds that stand beside the code they protect: file, name, what it is.
@@ -135,11 +135,11 @@ OTHER_LIMITS = (
     ("gateway/app.py", "REQUESTS_MAX", "requests that one gateway serves at once"),
     ("gateway/http/messages.py", "HEADERS_MAX", "headers of a request"),
     ("gateway/http/messages.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
-    ("gateway/http/messages.py", "PATH_BYTES_MAX", "bytes of the address"),
+    ("gateway/http/messages.py", "PATH_BYTES_MAX", "bytes of the URL"),
     ("gateway/http/messages.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
-    ("gateway/http/messages.py", "HTTP2_STREAMS_MAX", "requests at a time on one connection of HTTP/2"),
-    ("gateway/http/http2.py", "RESETS_MAX", "requests that a connection of HTTP/2 may take back beyond those answered"),
-    ("gateway/http/http2.py", "WINDOW_S", "seconds that an answer by HTTP/2 waits for a client that does not read"),
+    ("gateway/http/messages.py", "HTTP2_STREAMS_MAX", "requests at a time on one HTTP/2 connection"),
+    ("gateway/http/http2.py", "RESETS_MAX", "requests that an HTTP/2 connection may reset beyond those answered"),
+    ("gateway/http/http2.py", "WINDOW_S", "seconds that an HTTP/2 answer waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
     ("corvo/calls.py", "CALLS_OPEN_MAX", "open calls from a gateway to one shard"),
     ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
@@ -147,7 +147,7 @@ OTHER_LIMITS = (
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
     ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
     ("shards/intake/admission.py", "CALLS_PARKED_MAX", "fetches that wait for a job at one shard"),
-    ("shards/feed.py", "OUTBOX_ENTRIES_MAX", "entries a shard remembers for a mirror that is behind"),
+    ("shards/feed.py", "OUTBOX_ENTRIES_MAX", "entries that a shard keeps for a mirror that is behind"),
 )
 
 
@@ -178,17 +178,17 @@ def http_api() -> str:
         f"All paths of jobs begin with `{API}`. Bodies and answers are JSON; a request with a body says",
         "`content-type: application/json`. Bodies are strict: an unknown field is refused, so that no mistake is",
         "silently ignored. `null` in an optional field means that the field is absent; only a document such as",
-        "`payload` may be null itself. Moments are RFC 3339 with an offset, or a date alone (midnight UTC); answers",
+        "`payload` may be null itself. Times are RFC 3339 with an offset, or a date alone (midnight UTC); answers",
         "give them in UTC with nine decimals.",
         "",
-        "An answer of no has this form, and a [code](errors.md) that never changes its meaning:",
+        "A refusal has this form, and a [code](errors.md) whose meaning never changes:",
         "",
         "```json",
         '{"error": "a sentence", "code": "UPPER_SNAKE", "field": "jobs[3].queue", "retry_after_ms": 250}',
         "```",
         "",
-        "`field` and `retry_after_ms` are there where they mean something. There is no authentication yet: let only",
-        "machines that you trust reach the port.",
+        "`field` and `retry_after_ms` are present only where they apply. There is no authentication yet: let only",
+        "trusted machines reach the port.",
         "",
         "| | | |",
         "|---|---|---|",
@@ -197,14 +197,14 @@ def http_api() -> str:
     ]
     for endpoint in ENDPOINTS:
         lines += _endpoint(endpoint, described)
-    lines += ["## Parts", "", "What the tables above name in their type column.", ""]
+    lines += ["## Parts", "", "The types named in the tables above.", ""]
     for name, text in described.parts():
         lines += [f"### {name}", "", *text, ""]
     _check_sentences("PAGE_ROUTES", PAGE_ROUTES, _page_paths())
     lines += [
         "## Pages beside the jobs",
         "",
-        *_table(("path", "what it is"), ((f"`{path}`", text) for path, text in PAGE_ROUTES.items())),
+        *_table(("path", "meaning"), ((f"`{path}`", text) for path, text in PAGE_ROUTES.items())),
     ]
     return "\n".join(lines)
 
@@ -320,17 +320,17 @@ def states() -> str:
             "```",
             "",
             *_table(
-                ("state", "meaning", "a job may be born in it", "settled"),
+                ("state", "meaning", "a job may be created in it", "settled"),
                 (
                     (f"`{STATE_NAMES[state]}`", STATES[state], _yes(state in BIRTH_STATES), _yes(state in SETTLED))
                     for state in State
                 ),
             ),
             "",
-            "## Every change there is",
+            "## All changes",
             "",
             *_table(
-                ("verb", "from", "to", "said by", "today"),
+                ("verb", "from", "to", "decided by", "in use"),
                 (
                     (
                         f"`{verb}`",
@@ -343,7 +343,7 @@ def states() -> str:
                 ),
             ),
             "",
-            f"The table is complete, the operations are not. Nobody says these yet: {', '.join(map(str, later))}.",
+            f"No operation uses these verbs yet: {', '.join(map(str, later))}.",
         ]
     )
 
@@ -376,7 +376,7 @@ def errors() -> str:
         "# Errors",
         "",
         f"An error is a JSON object with {names}. Programs look at `code`; people read `error`. An error changes",
-        "nothing, with the exceptions that say so below. *Again* marks those that the same request may overcome later.",
+        "nothing, unless its line below says otherwise. *Again*: the same request may succeed later.",
         "",
         "| code | status | again | meaning |",
         "|---|---|---|---|",
@@ -407,7 +407,7 @@ def all_settings() -> str:
             "A flag wins over its variable, a variable over the settings file, the file over the default. The file is",
             f"TOML, named by `--config` or `{settings.ENV_PREFIX}CONFIG`. `corvo config` prints every value and where",
             "it comes from; a wrong value, or an unknown name in the file, keeps the server from starting, and all",
-            "faults are told at once. How to use them: [settings](../how-to/settings.md).",
+            "errors are reported at once. How to use them: [settings](../how-to/settings.md).",
             "",
             *_table(("flag", "variable", "in the file", "values", "default", "meaning"), rows),
         ]
@@ -437,8 +437,8 @@ def all_limits() -> str:
         [
             "# Limits",
             "",
-            "Every list, buffer and wait has a bound. Past it the answer is a 4xx, or 429 with the time to come back",
-            "after; nothing grows until the machine gives up.",
+            "Every list, buffer and wait has a bound. Beyond it the answer is a 4xx, or 429 with the time to wait",
+            "before a retry. Nothing grows without limit.",
             "",
             "## Part of the contract",
             "",
@@ -511,12 +511,12 @@ def all_keys() -> str:
         [
             "# Keys",
             "",
-            "What one shard's LevelDB holds. `corvo/state/keys.py` is the only code that knows these bytes; this is",
-            "its own description. `{name:8}` is a number of eight bytes.",
+            "The contents of one shard's LevelDB. Only `corvo/state/keys.py` builds and reads these keys; the text",
+            "below is its docstring. `{name:8}` is a number of eight bytes.",
             "",
             rest.strip("\n"),
             "",
-            "## The Raft log and what Raft remembers",
+            "## The Raft log and hard state",
             "",
             "From `shards/storage/raft_log.py`:",
             "",
