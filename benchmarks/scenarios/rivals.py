@@ -94,11 +94,11 @@ def _ours(node: Node, shape: tuple[str, int, int], setup: Setup, advance: Advanc
     protocol, batch, connections = shape
     common = ("--protocol", protocol, "--connections", str(connections))
     load = (*common, "--batch", str(batch))
-    lives = bench(node.address, setup.round_s, *load, "--seconds", str(setup.round_s)).rates_per_s["jobs: whole lives"]
+    lives = bench(node.address, setup.round_s, *load, "--seconds", str(setup.round_s)).rates_per_s["jobs completed"]
     advance(1)
     node.await_settled(SETTLE_S)
     jobs = _drain_jobs(lives, setup.round_s)
-    drained = bench(node.address, 0, *load, "--mode", "burst", "--jobs", str(jobs)).rates_per_s["jobs: drain"]
+    drained = bench(node.address, 0, *load, "--mode", "burst", "--jobs", str(jobs)).rates_per_s["jobs drained"]
     advance(1)
     node.await_settled(SETTLE_S)
     paced = ("--mode", "latency", "--rate", str(LATENCY_RATE), "--jobs", str(_latency_jobs(setup)))

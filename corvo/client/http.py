@@ -22,6 +22,7 @@ from corvo.client.trust import trusting
 
 PAUSE_S_FIRST = 0.2  # between attempts when the server named no time; doubled each time
 PAUSE_S_MAX = 5.0
+API_KEY_HEADER = "x-api-key"
 _LOOKS_LIKE_TLS = re.compile("without sending a response|illegal (?:status|request) line")  # who is told no TLS
 
 A = TypeVar("A")
@@ -42,7 +43,8 @@ class BadServer(ValueError):
 class Client(Methods):
     """One connection pool to one server; a method for each endpoint (`methods.py`).
 
-    `sleep` and `clock` are handed in by tests. `secure` is the TLS context of its connections; None without TLS.
+    `sleep` and `clock` are handed in by tests. `secure` is the TLS context of its connections, None without TLS, and
+    `credentials` the headers that identify it: both for other connections to the same server.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Client(Methods):
         timeout_s: float = 10.0,  # for one answer, beyond the time the server may hold it back
         deadline_s: float = 15.0,  # for all attempts of one call together
         ca_cert: str | None = None,  # file of the authorities to trust; None: see `trusting`
+        api_key: str | None = None,  # sent with every request
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,11 +63,12 @@ class Client(Methods):
         self._deadline_s = deadline_s
         self._sleep = sleep
         self._clock = clock
+        self.credentials: dict[str, str] = {} if not api_key else {API_KEY_HEADER: api_key}
         self.secure = trusting(ca_cert) if self.server.startswith("https:") else None
         self._http = httpx.Client(
             base_url=self.server,
             verify=self.secure or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # not used; httpx would load authorities
-            headers={"user-agent": f"corvo/{__version__}", "accept": "application/json"},
+            headers={"user-agent": f"corvo/{__version__}", "accept": "application/json", **self.credentials},
         )
 
     def __enter__(self) -> Self:

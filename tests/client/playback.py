@@ -29,6 +29,7 @@ class Playback:
     def __init__(self) -> None:
         self.url = ""
         self.asked: list[Asked] = []
+        self.headers: list[dict[str, str]] = []  # of each request, names in lower case
         self._answers: dict[tuple[str, str], deque[Prepared]] = defaultdict(deque)
 
     def answer(self, method: str, path: str, body: Any, status: int = 200, **headers: str) -> None:
@@ -59,6 +60,7 @@ def playing(secure: ssl.SSLContext | None = None) -> Iterator[Playback]:
 
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            playback.headers.append({name.lower(): value for name, value in self.headers.items()})
             playback.asked.append(Asked(self.command, self.path, body))
             prepared = playback.take(self.command, self.path)
             self.send_response(prepared.status)

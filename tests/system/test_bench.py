@@ -39,7 +39,7 @@ def test_whole_lives(
 
     assert (code, report["errors"], report["overloads"], report["is_whole"]) == (0, {}, 0, True)
     assert report["enqueued"] == report["claimed"] == report["completed"] == int(flags[1])
-    assert report["rates_per_s"]["jobs: whole lives"] > 0 and report["turn_ms"]["count"] > 0
+    assert report["rates_per_s"]["jobs completed"] > 0 and report["turn_ms"]["count"] > 0
     assert (report["server"]["shards"], report["server"]["is_fsynced"]) == (4, True)
     assert report["machine"]["cores"] == os.cpu_count()
     assert queues_left(shared_node) == []
@@ -73,7 +73,7 @@ def test_time_ends_it_and_a_table_and_a_file_tell(
 
     shown = capsys.readouterr().out
     report = json.loads(saved.read_bytes())
-    assert "jobs: whole lives, a second" in shown and "errors" in shown
+    assert "jobs completed per second" in shown and "errors" in shown
     assert report["seconds"] >= 0.3 and report["plan"]["jobs"] is None
     assert len(queues_left(shared_node)) == 8
     for name in queues_left(shared_node):

@@ -21,11 +21,11 @@ def table(report: BenchReport) -> Table:
 
 def _rows(report: BenchReport) -> list[tuple[str, str]]:
     plan, server, machine = report.plan, report.server, report.machine
-    rows = [(f"{name}, a second", f"{rate:,.0f}") for name, rate in report.rates_per_s.items()]
+    rows = [(f"{name} per second", f"{rate:,.0f}") for name, rate in report.rates_per_s.items()]
     if report.latency_ms is not None:
         rows.append(("latency, enqueue to worker", _shown(report.latency_ms)))
     if report.turn_ms is not None:
-        rows.append(("one turn", _shown(report.turn_ms)))
+        rows.append(("round trip", _shown(report.turn_ms)))
     rows += [
         ("jobs", f"{report.enqueued:,} enqueued, {report.claimed:,} claimed, {report.completed:,} completed"),
         ("overloads", f"{report.overloads:,}"),
@@ -33,8 +33,8 @@ def _rows(report: BenchReport) -> list[tuple[str, str]]:
         ("measured", f"{report.seconds:g} s" + ("" if report.is_whole else ", stopped before its end")),
         (
             "load",
-            f"{plan.mode}, {plan.protocol}, {plan.connections} connections, {plan.batch} a turn, {plan.queues} queues,"
-            f" {plan.payload_bytes} bytes" + (f", {plan.rate:g} jobs/s" if plan.rate else ""),
+            f"{plan.mode}, {plan.protocol}, {plan.connections} connections, batches of {plan.batch},"
+            f" {plan.queues} queues, {plan.payload_bytes} bytes" + (f", {plan.rate:g} jobs/s" if plan.rate else ""),
         ),
         (
             "server",

@@ -7,7 +7,6 @@ jobs of that second, not by the one that happened to be under way.
 """
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from time import perf_counter
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from corvo.client.bench.http_link import HttpLink
-from corvo.client.bench.links import BenchLink, BenchOutcome, ClaimedJob, Lost, RoundTrip
+from corvo.client.bench.links import BenchLink, BenchOutcome, ClaimedJob, Lost, RoundTrip, Target
 from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.stream_link import StreamLink
 from corvo.client.bench.tally import OVERLOADS, Tally
@@ -41,16 +40,14 @@ class Engine:
     def __init__(
         self,
         plan: BenchPlan,
-        server: str,
-        secure: ssl.SSLContext | None,
+        target: Target,
         queues: tuple[str, ...],
         tally: Tally,
         watch: Watch,
         stop: asyncio.Event,
     ) -> None:
         self._plan = plan
-        self._server = server
-        self._secure = secure
+        self._target = target
         self._queues = queues
         self._tally = tally
         self._watch = watch
@@ -206,7 +203,7 @@ class Engine:
 
     async def connect(self, number: int) -> BenchLink:
         link = StreamLink if self._plan.protocol == "stream" else HttpLink
-        return await link.open(self._server, f"bench-{number}", self._secure)
+        return await link.open(self._target, f"bench-{number}")
 
     def lost(self, why: str) -> None:
         self._tally.errors[why.partition(":")[0].upper().replace(" ", "_")] += 1

@@ -4,13 +4,12 @@ Batches go by the batch routes, single jobs by the plain ones.
 """
 
 import asyncio
-import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip
+from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip, Target
 from corvo.client.calls import PREFIX
 
 
@@ -53,8 +52,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 class HttpLink(asyncio.Protocol):
-    def __init__(self, host: str, path: str, worker_id: str) -> None:
-        self._host = host.encode()
+    def __init__(self, host: str, path: str, worker_id: str, headers: dict[str, str]) -> None:
+        named = {"host": host, "content-type": "application/json", **headers}
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in named.items()).encode("latin-1")
         self._path = path
         self._worker_id = worker_id
         self._buffer = b""
@@ -63,17 +63,20 @@ class HttpLink(asyncio.Protocol):
         self._lost = ""
 
     @classmethod
-    async def open(cls, server: str, worker_id: str, secure: ssl.SSLContext | None) -> "HttpLink":
-        url = urlsplit(server)
-        port = url.port or (443 if secure else 80)
+    async def open(cls, target: Target, worker_id: str) -> "HttpLink":
+        url = urlsplit(target.url)
+        port = url.port or (443 if target.secure else 80)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
                 _, link = await loop.create_connection(
-                    lambda: cls(url.netloc, url.path, worker_id), url.hostname or "", port, ssl=secure
+                    lambda: cls(url.netloc, url.path, worker_id, target.headers),
+                    url.hostname or "",
+                    port,
+                    ssl=target.secure,
                 )
         except (OSError, TimeoutError) as error:
-            raise Lost(f"no connection to {server}: {error or type(error).__name__}") from None
+            raise Lost(f"no connection to {target.url}: {error or type(error).__name__}") from None
         return link
 
     # What asyncio calls
@@ -160,8 +163,8 @@ class HttpLink(asyncio.Protocol):
         if self._lost:
             raise Lost(self._lost)
         self._waiting = asyncio.get_running_loop().create_future()
-        head = b"POST %s HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-        self._transport.write(head % (f"{self._path}{PREFIX}{path}".encode(), self._host, len(body)) + body)
+        head = b"POST %s HTTP/1.1\r\n%scontent-length: %d\r\n\r\n"
+        self._transport.write(head % (f"{self._path}{PREFIX}{path}".encode(), self._headers, len(body)) + body)
         try:
             async with asyncio.timeout(ANSWER_S_MAX + wait_ms / 1000):
                 return await self._waiting

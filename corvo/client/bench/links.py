@@ -1,5 +1,6 @@
 """One connection to a server, whichever protocol it speaks: turns out, outcomes in."""
 
+import ssl
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -10,6 +11,14 @@ CONNECT_S_MAX = 10.0
 
 class Lost(Exception):
     """The connection broke, or no answer came. Says why."""
+
+
+class Target(NamedTuple):
+    """The server under load, and what every connection to it needs."""
+
+    url: str
+    secure: ssl.SSLContext | None = None  # None: no TLS
+    headers: dict[str, str] = {}
 
 
 class ClaimedJob(msgspec.Struct):

@@ -15,7 +15,7 @@ import uvloop
 
 from corvo import __version__
 from corvo.client.bench.engine import Engine, Measured
-from corvo.client.bench.links import Lost
+from corvo.client.bench.links import Lost, Target
 from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.tally import Percentiles, Tally, percentiles
 from corvo.client.calls import ServerRefused
@@ -100,7 +100,8 @@ async def _run(
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, stop.set)
     try:
-        measured = await Engine(plan, client.server, client.secure, queues, tally, watch, stop).run()
+        target = Target(client.server, client.secure, client.credentials)
+        measured = await Engine(plan, target, queues, tally, watch, stop).run()
     except Lost as lost:
         raise Unreachable(str(lost)) from None
     finally:
@@ -111,11 +112,12 @@ async def _run(
 
 def _rates(tally: Tally, measured: Measured) -> dict[str, float]:
     if measured.phases_s:
-        amounts = {"enqueue": tally.enqueued, "drain": tally.completed}
-        return {f"jobs: {name}": _rate(amounts[name], seconds) for name, seconds in measured.phases_s.items()}
+        amounts = {"enqueue": ("jobs enqueued", tally.enqueued), "drain": ("jobs drained", tally.completed)}
+        phases = [(*amounts[name], seconds) for name, seconds in measured.phases_s.items()]
+        return {name: _rate(amount, seconds) for name, amount, seconds in phases}
     operations = tally.enqueued + tally.claimed + tally.completed
     return {
-        "jobs: whole lives": _rate(tally.completed, measured.seconds),
+        "jobs completed": _rate(tally.completed, measured.seconds),
         "operations": _rate(operations, measured.seconds),
     }
 

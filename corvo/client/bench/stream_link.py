@@ -1,7 +1,6 @@
 """A connection over the stream: a turn is one frame, and several may be under way."""
 
 import asyncio
-import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,7 +8,7 @@ import msgspec
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
-from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip
+from corvo.client.bench.links import ANSWER_S_MAX, CONNECT_S_MAX, BenchOutcome, ClaimedJob, Lost, RoundTrip, Target
 
 PATH = "/api/v1/stream"
 
@@ -45,9 +44,9 @@ class StreamLink:
         self._reading = asyncio.ensure_future(self._read())
 
     @classmethod
-    async def open(cls, server: str, worker_id: str, secure: ssl.SSLContext | None) -> "StreamLink":
-        url = urlsplit(server)
-        scheme = "ws" if secure is None else "wss"
+    async def open(cls, target: Target, worker_id: str) -> "StreamLink":
+        url = urlsplit(target.url)
+        scheme = "ws" if target.secure is None else "wss"
         try:
             socket = await connect(
                 f"{scheme}://{url.netloc}{url.path}{PATH}",
@@ -56,10 +55,11 @@ class StreamLink:
                 ping_interval=None,
                 open_timeout=CONNECT_S_MAX,
                 proxy=None,
-                ssl=secure,
+                ssl=target.secure,
+                additional_headers=target.headers,
             )
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
-            raise Lost(f"no stream at {server}: {error or type(error).__name__}") from None
+            raise Lost(f"no stream at {target.url}: {error or type(error).__name__}") from None
         return cls(socket, worker_id)
 
     async def turn(self, turn: RoundTrip) -> BenchOutcome:
