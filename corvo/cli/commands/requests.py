@@ -1,15 +1,19 @@
-"""What commands that ask a server have in common: which one, how to print the answer, how to end when there is none."""
+"""What all commands share: the flags of a connection, the output format, the question before a deletion, the exit."""
 
 import functools
 import inspect
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
 
 import typer
+
+from corvo.cli.commands.help import GroupedHelp
 
 if TYPE_CHECKING:
     from corvo.client.http import Client
@@ -18,57 +22,104 @@ OK, REFUSED, MISUSED = 0, 1, 2
 
 OutputName = Literal["table", "json"]
 ServerUrl = Annotated[
-    str, typer.Option("--server", metavar="URL", envvar="CORVO_SERVER", help="server to ask", show_envvar=True)
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar=["CORVO_SERVER", "CORVO_URL"],
+        help="address of the server",
+        show_envvar=True,
+    ),
 ]
 CaCert = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
         envvar="CORVO_CA_CERT",
-        help="certificates (PEM) of who signed the server's; else the machine's are trusted",
+        help="certificates (PEM) to trust instead of the system's",
         show_envvar=True,
     ),
 ]
-OutputFormat = Annotated[OutputName, typer.Option("--output", "-o", help="how to print the answer")]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        metavar="KEY",
+        envvar="CORVO_API_KEY",
+        help="sent with every request as X-API-Key",
+        show_envvar=True,
+    ),
+]
+OutputFormat = Annotated[OutputName, typer.Option("--output", "-o", help="output format; json applies to errors too")]
+OutputJson = Annotated[bool, typer.Option("--output-json", help="same as --output json")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", "--confirm", help="do not ask for confirmation")]
 
 
-_ca_cert: ContextVar[str | None] = ContextVar("ca_cert", default=None)  # of the command that runs
+class Connection(NamedTuple):
+    """Flags of the running command that `asking` needs."""
+
+    ca_cert: str | None = None
+    api_key: str | None = None
+
+
+_connection: ContextVar[Connection] = ContextVar("connection")
+_is_json: ContextVar[bool] = ContextVar("is_json", default=False)
 
 
 class Commands(typer.Typer):
-    """Every command that asks a server (`server: ServerUrl`) can also be told whom to trust, without a line in it."""
+    """Adds the shared flags to every command: `--output` and `--output-json`, and to commands with a `server`
+    parameter also `--ca-cert` and `--api-key`."""
+
+    def __init__(self, **fields: Any) -> None:
+        # rich doubles the time that help takes
+        super().__init__(**{"cls": GroupedHelp, "rich_markup_mode": None, **fields})
 
     def command(self, *names: Any, **fields: Any) -> Callable[..., Any]:
-        register = super().command(*names, **fields)
+        return self._taking(super().command(*names, **fields))
 
+    def callback(self, *names: Any, **fields: Any) -> Callable[..., Any]:
+        return self._taking(super().callback(*names, **fields))
+
+    def _taking(self, register: Callable[..., Any]) -> Callable[..., Any]:
         def take(command: Callable[..., Any]) -> Callable[..., Any]:
-            register(_with_trust(command))
+            register(_with_shared_flags(command))
             return command
 
         return take
 
 
-def _with_trust(command: Callable[..., Any]) -> Callable[..., Any]:
+def _with_shared_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(command)
-    if "server" not in signature.parameters:
-        return command
+    own = signature.parameters
 
     @functools.wraps(command)
-    def run(*, ca_cert: str | None, **fields: Any) -> Any:
-        _ca_cert.set(ca_cert)
-        return command(**fields)
+    def run(
+        *,
+        output_json: bool = False,
+        output: str = "table",
+        ca_cert: str | None = None,
+        api_key: str | None = None,
+        **fields: Any,
+    ) -> Any:
+        chosen = "json" if output_json else output
+        _is_json.set(chosen == "json")
+        _connection.set(Connection(ca_cert, api_key))
+        return command(**fields, **({"output": chosen} if "output" in own else {}))
 
-    added = inspect.Parameter("ca_cert", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=CaCert)
-    parameters = []
-    for parameter in signature.parameters.values():
-        parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        parameters += [added] if parameter.name == "server" else []
+    added: dict[str, Any] = {"ca_cert": (CaCert, None), "api_key": (ApiKey, None)} if "server" in own else {}
+    added |= {} if "output" in own else {"output": (OutputFormat, "table")}
+    added["output_json"] = (OutputJson, False)
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in added.items()
+    ]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
-    run.__annotations__ = {**command.__annotations__, "ca_cert": CaCert}
+    run.__annotations__ = {**command.__annotations__, **{name: annotation for name, (annotation, _) in added.items()}}
     return run
 
 
-# The choices of the core, written again because importing it slows `corvo --help` by a quarter; a test compares.
+# Copies of the core's choices: importing the core slows `corvo --help` by a quarter. A test compares them.
 class StateName(StrEnum):  # typer takes no list of a Literal
     PENDING = "pending"
     ACTIVE = "active"
@@ -80,31 +131,75 @@ class StateName(StrEnum):  # typer takes no list of a Literal
     HELD = "held"
 
 
+PriorityName = Literal["critical", "high", "normal", "low"]  # low is a second name of normal, as in the original
+
+
 def complain(message: str) -> None:
+    """A line for people on standard error."""
     print(f"corvo: {message}", file=sys.stderr)
 
 
-def stop(code: int, *messages: str) -> NoReturn:
-    for message in messages:
-        complain(message)
+def stop(code: int, *messages: str, kind: str = "") -> NoReturn:
+    report_error(code, *messages, kind=kind)
     raise typer.Exit(code)
+
+
+def report_error(code: int, *messages: str, kind: str = "") -> None:
+    """On standard error: one JSON object with --output json, else a line each. `kind` names what went wrong."""
+    if _is_json.get():
+        named = {"error": "; ".join(messages), "code": kind or ("USAGE" if code == MISUSED else "FAILED")}
+        print(json.dumps(named, ensure_ascii=False), file=sys.stderr)
+        return
+    for message in messages:
+        complain(f"{message} ({kind})" if kind else message)
+
+
+def expect_json(arguments: Sequence[str]) -> None:
+    """For errors in the arguments themselves, which are found before any command runs."""
+    pairs = pairwise([*arguments, ""])
+    forms = ("--output-json", "--output=json", "-ojson", "-o=json")
+    _is_json.set(any(one in forms or (one in ("--output", "-o") and after == "json") for one, after in pairs))
+
+
+def confirm(is_sure: bool, question: str) -> None:
+    """The rule of all destructive commands: asked at a terminal, refused without a terminal, unless --yes is given."""
+    if is_sure:
+        return
+    if not sys.stdin.isatty():
+        stop(MISUSED, f"there is no terminal to ask {question!r}; give --yes to go ahead")
+    if not typer.confirm(question, err=True):
+        stop(REFUSED, "nothing was changed")
+
+
+def is_this_machine(server: str) -> bool:
+    from urllib.parse import urlsplit  # lazy: few commands need it
+
+    from corvo.runtime.addresses import is_loopback, join_address  # lazy: likewise
+
+    return is_loopback(join_address(urlsplit(server).hostname or "", 0))
 
 
 @contextmanager
 def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
-    """A client for the length of a command: a refusal, or no answer at all, ends the command with a line."""
+    """A client for the length of a command. A refusal, or no answer at all, ends the command with an error."""
     from corvo.client.calls import ServerRefused  # lazy: httpx and the operations
     from corvo.client.http import BadServer, Client, Unreachable, UntrustedServer  # lazy: httpx
     from corvo.client.trust import BadAuthority  # lazy: httpx
 
+    flags = _connection.get(Connection())
+    if flags.api_key and not (flags.api_key.isascii() and flags.api_key.isprintable()):
+        stop(MISUSED, "the API key has a character that an HTTP header cannot carry")
     try:
-        with Client(server, timeout_s=timeout_s, deadline_s=deadline_s, ca_cert=_ca_cert.get()) as client:
+        with Client(
+            server, timeout_s=timeout_s, deadline_s=deadline_s, ca_cert=flags.ca_cert, api_key=flags.api_key
+        ) as client:
             yield client
     except (BadServer, BadAuthority) as error:
         stop(MISUSED, str(error))
     except UntrustedServer as error:
-        stop(REFUSED, str(error))
+        stop(REFUSED, str(error), kind="UNTRUSTED")
     except ServerRefused as refused:
-        stop(REFUSED, f"{refused.message} ({refused.code})")
+        stop(REFUSED, refused.message, kind=refused.code)
     except Unreachable as error:
-        stop(REFUSED, f"{error}; is `corvo server` running there? --server or CORVO_SERVER names another one")
+        advice = "is `corvo server` running there? --server or CORVO_SERVER names another one"
+        stop(REFUSED, f"{error}; {advice}", kind="UNREACHABLE")
