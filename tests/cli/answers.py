@@ -1,5 +1,6 @@
 """Builders of answers with defaults, so that a test writes only what matters."""
 
+import io
 from typing import Any
 
 from corvo.cli.screen.dashboard import Look
@@ -13,6 +14,13 @@ from tests.client.playback import Playback
 ID = "s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8"
 NOON = "2026-01-31T12:00:00.000000000Z"
 NOON_NS = 1_769_860_800 * 10**9
+
+
+class Terminal(io.StringIO):
+    """Standard input with a person behind it."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def _of(**values: Any) -> dict[str, Any]:

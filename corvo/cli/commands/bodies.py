@@ -1,15 +1,14 @@
 """Arguments of the command line as bodies of requests. Pure.
 
-Checked here is only what the server cannot see: that the payload is JSON, that a tag is key=value. The rest it refuses
-itself, with the same sentence that every client gets.
+Only what the server cannot see is checked here: that the payload is JSON, that a tag is key=value. The server refuses
+the rest, with the sentence that every client gets.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from corvo.model.limits import JOB_ID
 from corvo.ops.batches.add_to_batch import BatchBody
 from corvo.ops.bulk.begin_bulk import BulkBody
 from corvo.ops.job_terms import StepBody
@@ -27,19 +26,19 @@ def enqueue_body(
     queue: str,
     payload: str,
     *,
-    priority: Literal["critical", "high", "normal"],
+    priority: str,
     max_retries: int | None,
     tags: Sequence[str],
+    tags_json: str | None = None,
     depends_on: Sequence[str],
     **conditions: str | int | None,
 ) -> EnqueueBody:
-    """`conditions` are fields of the body by their own names, None where nothing was said."""
+    """`conditions` are other fields of the body by name; None leaves a field to the server's default."""
     return EnqueueBody(
         queue=queue,
         payload=_json(payload),
-        priority=priority,
         depends_on=list(depends_on),
-        **_given(max_retries=max_retries, tags=_tags(tags), **conditions),
+        **_given(priority=tier(priority), max_retries=max_retries, tags=_tags(tags, tags_json), **conditions),
     )
 
 
@@ -50,11 +49,12 @@ def schedule_body(
     payload: str,
     *,
     timezone: str,
-    priority: Literal["critical", "high", "normal"],
+    priority: str,
     max_retries: int | None,
     tags: Sequence[str],
+    tags_json: str | None = None,
     unique_key: str,
-    catch_up: Literal["skip", "last", "all"],
+    catch_up: str,
     catch_up_max: int | None,
 ) -> CreateScheduleBody:
     return CreateScheduleBody(
@@ -63,23 +63,29 @@ def schedule_body(
         cron=cron,
         timezone=timezone,
         payload=_json(payload),
-        priority=priority,
         unique_key=unique_key,
-        catch_up=catch_up,
-        **_given(max_retries=max_retries, tags=_tags(tags), catch_up_max=catch_up_max),
+        **_given(
+            priority=tier(priority),
+            catch_up=catch_up,
+            max_retries=max_retries,
+            tags=_tags(tags, tags_json),
+            catch_up_max=catch_up_max,
+        ),
     )
 
 
-def new_terms(payload: str | None, tags: Sequence[str], **terms: str | int | None) -> UpdateScheduleBody:
+def new_terms(
+    payload: str | None, tags: Sequence[str], tags_json: str | None = None, **terms: str | int | None
+) -> UpdateScheduleBody:
     """What is None stays as it is."""
     new_payload = None if payload is None else _json(payload)
-    return UpdateScheduleBody(**_given(payload=new_payload, tags=_tags(tags), **terms))
+    return UpdateScheduleBody(**_given(payload=new_payload, tags=_tags(tags, tags_json), **terms))
 
 
 def batch_body(
     on_complete: str | None, on_success: str | None, on_failure: str | None, payload: str, description: str
 ) -> BatchBody:
-    """One payload for all callbacks: each of them is told which one it is."""
+    """One payload for all callbacks: the server adds which one it is."""
     raw = _json(payload)
 
     def step(queue: str | None) -> StepBody | None:
@@ -99,21 +105,16 @@ def search_body(states: Sequence[str], tags: Sequence[str], **filters: Any) -> S
     )
 
 
-def bulk_body(
-    fields: dict[str, Any], filter_text: str | None, flags: dict[str, Any], piped: str | None
-) -> BulkBody | None:
-    """Which jobs: a filter as JSON, to which the flags add, or what came through a pipe. None: nothing came."""
-    job_ids = None if piped is None else ids_in(piped)
-    if job_ids == []:
-        return None
-    which = {"filter": _filter(filter_text, flags)} if job_ids is None else {"job_ids": job_ids}
+def bulk_body(fields: dict[str, Any], **which: Any) -> BulkBody:
+    """`which` is a `filter` or `job_ids`."""
     try:
         return msgspec.convert({**_given(**fields), **which}, BulkBody)
     except msgspec.ValidationError as error:
         raise BadArgument(str(error)) from None
 
 
-def _filter(text: str | None, flags: dict[str, Any]) -> dict[str, Any]:
+def bulk_filter(text: str | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """A filter as JSON; flags replace its fields of the same name."""
     try:
         wanted = msgspec.json.decode(text or "{}")
     except msgspec.DecodeError as error:
@@ -123,18 +124,9 @@ def _filter(text: str | None, flags: dict[str, Any]) -> dict[str, Any]:
     return {**wanted, **flags}
 
 
-def ids_in(text: str) -> list[str]:
-    """The ids in what `corvo search` prints, as JSON or as a table, or in a plain list with one a line."""
-    try:
-        found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        found = [words[0] for line in text.splitlines() if (words := line.split()) and JOB_ID.fullmatch(words[0])]
-    if isinstance(found, dict):
-        found = found.get("jobs", [])
-    ids = [one.get("id") if isinstance(one, dict) else one for one in found] if isinstance(found, list) else []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in ids):
-        raise BadArgument("what came on standard input holds no ids of jobs; what does the search print by itself?")
-    return list(dict.fromkeys(map(str, ids)))
+def tier(priority: str | None) -> Any:
+    """The server has three tiers; `low` is served with `normal`, as in the original."""
+    return "normal" if priority == "low" else priority
 
 
 def _json(payload: str) -> msgspec.Raw:
@@ -147,24 +139,31 @@ def _json(payload: str) -> msgspec.Raw:
     return msgspec.Raw(payload.strip().encode())
 
 
-def _tags(tags: Sequence[str]) -> msgspec.Raw | None:
-    return msgspec.Raw(msgspec.json.encode(dict(map(_tag, tags)))) if tags else None
+def _tags(tags: Sequence[str], tags_json: str | None) -> msgspec.Raw | None:
+    """--tags first, each --tag over it."""
+    if not tags and tags_json is None:
+        return None
+    try:
+        all_tags = {} if tags_json is None else msgspec.json.decode(tags_json, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise BadArgument(f'--tags is no JSON object such as {{"team": "billing"}}: {error}') from None
+    return msgspec.Raw(msgspec.json.encode({**all_tags, **dict(map(_tag, tags))}))
 
 
 def _given(**fields: Any) -> dict[str, Any]:
-    """What has no value is left to the server's default."""
+    """None leaves a field to the server's default."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _searched_tag(text: str) -> tuple[str, str | int | float | bool]:
-    """KEY=VALUE is a text, KEY:=VALUE what JSON makes of it. A key that ends in a colon needs KEY::=VALUE."""
+    """KEY=VALUE is text, KEY:=VALUE is JSON. A key that ends in a colon needs KEY::=VALUE."""
     key, value = _tag(text)
     if not key.endswith(":"):
         return key, value
     try:
         return key[:-1], msgspec.json.decode(value, type=str | int | float | bool)
     except msgspec.DecodeError:
-        raise BadArgument(f"the tag {text!r} is no number, text in quotes, true or false behind the :=") from None
+        raise BadArgument(f"the tag {text!r} has no JSON number, string, true or false after the :=") from None
 
 
 def _tag(text: str) -> tuple[str, str]:

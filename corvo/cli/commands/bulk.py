@@ -1,18 +1,32 @@
-"""`corvo bulk`: one action on many jobs: those that match, or those whose ids come on standard input.
+"""`corvo bulk`: one action on many jobs: those that match a filter, or those whose ids come on standard input.
 
-Every action takes the same flags for which jobs are meant. On a terminal it counts first and asks. What the server
-makes an operation of is watched until its end; whoever stops watching does not stop the operation.
+Every action has the same flags to select jobs. With a filter, a terminal is shown the count and asked first; without a
+terminal, the actions that end jobs need --yes. Ids on standard input name each job, so nothing is asked. A large action
+becomes an operation of the server, which the command watches; Ctrl-C ends the watching, not the operation.
 """
 
 import inspect
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, StateName, asking, stop
+from corvo.cli.commands.requests import (
+    MISUSED,
+    REFUSED,
+    Commands,
+    OutputFormat,
+    PriorityName,
+    ServerUrl,
+    StateName,
+    Yes,
+    asking,
+    confirm,
+    stop,
+)
+from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -21,38 +35,39 @@ if TYPE_CHECKING:
     from corvo.queries.bulk_view import BulkView
 
 LOOK_AGAIN_S = 0.3
-AWAY_S = 60.0  # a server that is started again is back by then
-OPERATION = "bulk_"  # how the ids of operations begin
+AWAY_S = 60.0  # a server that is restarted is back by then
+IDS_MAX = 10_000  # in one request, as in corvo.model.limits, which is imported late; a test compares
+OPERATION = "bulk_"  # prefix of the ids of operations
+DESTRUCTIVE = ("delete", "cancel", "reject")
 
 app = Commands(
-    help="One action on many jobs: all that match, or those whose ids come on standard input.",
+    help="Act on many jobs: all that match a filter, or those whose ids come on standard input.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 BulkId = Annotated[str, typer.Argument(metavar="ID", help="id of the operation")]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="for people; shown with each job")]
-PriorityName = Literal["critical", "high", "normal"]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="a note, shown with each job")]
 
-# Which jobs, and how: flags of every action, in this order.
+# Flags of every action, in this order.
 _FLAGS: dict[str, tuple[Any, Any]] = {
     "filter_text": (
         Annotated[
-            str | None, typer.Option("--filter", metavar="JSON", help="jobs that match, as in POST /api/v1/jobs/search")
+            str | None,
+            typer.Option("--filter", metavar="JSON", help="jobs that match, as for POST /api/v1/jobs/search"),
         ],
         None,
     ),
     "queue": (Annotated[str | None, typer.Option(metavar="NAME", help="only jobs of this queue")], None),
     "state": (
-        Annotated[list[StateName] | None, typer.Option(help="only this state; may be given several times")],
+        Annotated[list[StateName] | None, typer.Option(help="only this state; repeatable")],
         None,
     ),
-    "created_after": (Annotated[str | None, typer.Option(metavar="TIME", help="born after this moment")], None),
-    "created_before": (Annotated[str | None, typer.Option(metavar="TIME", help="born before this moment")], None),
-    "dry_run": (Annotated[bool, typer.Option("--dry-run", help="count, show a few, change nothing")], False),
-    "yes": (Annotated[bool, typer.Option("--yes", help="do not ask")], False),
+    "created_after": (Annotated[str | None, typer.Option(metavar="WHEN", help=f"created after{HINT}")], None),
+    "created_before": (Annotated[str | None, typer.Option(metavar="WHEN", help="created before")], None),
+    "dry_run": (Annotated[bool, typer.Option("--dry-run", help="count the jobs, show some, change nothing")], False),
+    "yes": (Yes, False),
     "is_async": (
-        Annotated[bool, typer.Option("--async", help="make it an operation, print its id and do not wait")],
+        Annotated[bool, typer.Option("--async", help="start an operation, print its id and do not wait")],
         False,
     ),
     "server": (ServerUrl, DEFAULT_SERVER),
@@ -61,7 +76,7 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
 
 
 def _on_many(command: Callable[..., dict[str, Any] | None]) -> Callable[..., None]:
-    """A command that says what to do, as one that is told which jobs and does it. None: it has done something else."""
+    """Adds the flags. The command returns the fields of the action, or None when there is nothing more to do."""
     own = list(inspect.signature(command).parameters.values())
 
     def run(**values: Any) -> None:
@@ -88,7 +103,7 @@ def _on_many(command: Callable[..., dict[str, Any] | None]) -> Callable[..., Non
 @app.command()
 @_on_many
 def retry() -> dict[str, Any]:
-    """Run jobs again that have ended, or scheduled ones at once, with all their attempts before them.
+    """Run ended jobs again, and scheduled jobs at once. All attempts are available again.
 
     \b
     Examples:
@@ -102,7 +117,7 @@ def retry() -> dict[str, Any]:
 @app.command()
 @_on_many
 def requeue() -> dict[str, Any]:
-    """Run dead jobs once more; the attempts they have had stay counted.
+    """Run dead jobs once more. Earlier attempts stay counted.
 
     \b
     Example:
@@ -118,7 +133,7 @@ def delete() -> dict[str, Any]:
 
     \b
     Examples:
-      corvo bulk delete --state completed --created-before 2026-01-01T00:00:00Z
+      corvo bulk delete --state completed --created-before 7d
       corvo bulk delete --queue mail --state dead --yes --output json
     """
     return {"action": "delete"}
@@ -130,13 +145,14 @@ def cancel(
     server: str,
     output: str,
     operation: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="a bulk operation to stop; without it, jobs are cancelled")
+        str | None, typer.Argument(metavar="[ID]", help="bulk operation to stop; without it, jobs are cancelled")
     ] = None,
     grace: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="time for the worker of an active job, such as 90s; 0s: none")
+        str | None,
+        typer.Option(metavar="SPAN", help="time for the worker of an active job to stop, such as 90s; 0s: none"),
     ] = None,
 ) -> dict[str, Any] | None:
-    """Cancel jobs that have not ended; or, with the id of a bulk operation, stop that.
+    """Cancel jobs that have not ended. With the id of a bulk operation, stop that operation.
 
     \b
     Examples:
@@ -158,8 +174,8 @@ def cancel(
 
 @app.command()
 @_on_many
-def move(to: Annotated[str, typer.Argument(metavar="QUEUE", help="queue that gets the jobs")]) -> dict[str, Any]:
-    """Put jobs that are not active into another queue; they keep their ids.
+def move(to: Annotated[str, typer.Argument(metavar="QUEUE", help="target queue")]) -> dict[str, Any]:
+    """Move jobs that are not active to another queue. They keep their ids.
 
     \b
     Example:
@@ -171,21 +187,23 @@ def move(to: Annotated[str, typer.Argument(metavar="QUEUE", help="queue that get
 @app.command()
 @_on_many
 def priority(
-    to: Annotated[PriorityName, typer.Argument(metavar="PRIORITY", help="critical, high or normal")],
+    to: Annotated[
+        PriorityName, typer.Argument(metavar="PRIORITY", help="critical, high, normal or low (same as normal)")
+    ],
 ) -> dict[str, Any]:
-    """Give jobs that wait another priority.
+    """Change the priority of waiting jobs.
 
     \b
     Example:
       corvo bulk priority high --queue mail --state pending
     """
-    return {"action": "change_priority", "priority": to}
+    return {"action": "change_priority", "priority": "normal" if to == "low" else to}
 
 
 @app.command()
 @_on_many
 def hold(reason: Reason = "") -> dict[str, Any]:
-    """Keep jobs from running until they are approved or rejected.
+    """Hold jobs: they do not run until they are approved.
 
     \b
     Example:
@@ -220,7 +238,7 @@ def reject(reason: Reason = "") -> dict[str, Any]:
 
 @app.command()
 def status(bulk: BulkId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show a bulk operation: how far it is, how fast, and which jobs were refused.
+    """Show a bulk operation: progress, rate, and which jobs were refused.
 
     \b
     Examples:
@@ -265,42 +283,65 @@ def _act(
     server: str,
     output: str,
 ) -> None:
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
-
     states = [one.value for one in state or ()] or None
     flags = {
         "queue": queue,
         "state": states,
-        "created_after": created_after,
-        "created_before": created_before,
+        **moments(created_after=created_after, created_before=created_before),
     }
     given = {name: value for name, value in flags.items() if value is not None}
-    is_piped = not given and filter_text is None
-    if is_piped and sys.stdin.isatty():
-        stop(MISUSED, "which jobs? --filter, --queue, --state and the like say so, or ids on standard input")
+    is_named = not given and filter_text is None
+    requests = _by_ids(fields) if is_named else _by_filter(fields, filter_text, given)
+    for request in requests:
+        request.is_async = is_async
+    is_sure = yes or dry_run or is_named
+    if not is_sure and not sys.stdin.isatty():
+        if fields["action"] in DESTRUCTIVE:
+            confirm(yes, f"{fields['action']} all jobs that match?")  # refuses
+        is_sure = True
+    with asking(server) as client:
+        if dry_run:
+            _show_preview(_preview(client, requests), output)
+            return
+        if not is_sure:
+            preview = _preview(client, requests)
+            more = "" if preview.matched_is_exact else "at least "
+            confirm(yes, f"{fields['action'].replace('_', ' ')} {more}{preview.matched} jobs?")
+        _carry_out(client, requests, output)
+
+
+def _by_ids(fields: dict[str, Any]) -> "list[BulkBody]":
+    """One request for every ten thousand ids."""
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands.job_ids import ids_in  # lazy: msgspec
+
+    if sys.stdin.isatty():
+        stop(MISUSED, "no jobs selected: give --filter, --queue, --state or the like, or ids on standard input")
     try:
-        body = bodies.bulk_body(fields, filter_text, given, sys.stdin.read() if is_piped else None)
+        ids = ids_in(sys.stdin.read())
+        if not ids:
+            stop(REFUSED, "no job id on standard input; nothing was changed")
+        return [bodies.bulk_body(fields, job_ids=ids[start : start + IDS_MAX]) for start in range(0, len(ids), IDS_MAX)]
     except bodies.BadArgument as error:
         stop(MISUSED, str(error))
-    if body is None:
-        stop(OK, "no job came on standard input; nothing to do")
-    body.is_async = is_async
-    with asking(server) as client:
-        if dry_run or (not yes and sys.stdin.isatty()):
-            preview = _preview(client, body)
-            if dry_run:
-                _show_preview(preview, output)
-                return
-            _confirm(body, preview)
-        _carry_out(client, body, output)
 
 
-def _preview(client: "Client", body: "BulkBody") -> "BulkDone":
+def _by_filter(fields: dict[str, Any], text: str | None, flags: dict[str, Any]) -> "list[BulkBody]":
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+
+    try:
+        return [bodies.bulk_body(fields, filter=bodies.bulk_filter(text, flags))]
+    except bodies.BadArgument as error:
+        stop(MISUSED, str(error))
+
+
+def _preview(client: "Client", requests: "list[BulkBody]") -> "BulkDone":
     from msgspec.structs import replace  # lazy: msgspec
 
-    preview: Any = client.bulk(replace(body, dry_run=True))  # never an operation
-    found: BulkDone = preview
-    return found
+    from corvo.cli.commands.bulk_sums import added_up  # lazy: the operations with msgspec
+
+    outcomes: list[Any] = [client.bulk(replace(request, dry_run=True)) for request in requests]  # never an operation
+    return added_up(outcomes)
 
 
 def _show_preview(preview: "BulkDone", output: str) -> None:
@@ -310,33 +351,40 @@ def _show_preview(preview: "BulkDone", output: str) -> None:
     answer(preview, output == "json", lambda: show_bulk.preview(preview))
 
 
-def _confirm(body: "BulkBody", preview: "BulkDone") -> None:
-    more = "" if preview.matched_is_exact else "at least "
-    if not typer.confirm(f"{body.action.replace('_', ' ')} {more}{preview.matched} jobs?"):
-        stop(REFUSED, "nothing was changed")
-
-
-def _carry_out(client: "Client", body: "BulkBody", output: str) -> None:
+def _carry_out(client: "Client", requests: "list[BulkBody]", output: str) -> None:
+    """Exit code 1 when nothing was changed because everything was refused."""
+    from corvo.cli.commands.bulk_sums import added_up, as_done  # lazy: the operations with msgspec
     from corvo.cli.screen import show_bulk  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
     from corvo.ops.bulk.begin_bulk import BulkStarted  # lazy: the operations with msgspec
 
-    outcome = client.bulk(body)
-    if not isinstance(outcome, BulkStarted):
-        done: BulkDone = outcome
-        answer(done, output == "json", lambda: show_bulk.done(done))
-    elif body.is_async:
-        started: BulkStarted = outcome
-        answer(started, output == "json", lambda: show_bulk.started(started))
-    else:
-        view = _watch(client, outcome)
-        answer(view, output == "json", lambda: show_bulk.operation(view))
-        if view.status == "failed":
-            raise typer.Exit(REFUSED)
+    def tell(value: Any, drawn: Callable[[Any], Any]) -> None:
+        answer(value, output == "json", lambda: drawn(value))
+
+    outcomes: list[BulkDone] = []
+    are_told = True
+    for request in requests:
+        outcome = client.bulk(request)
+        if not isinstance(outcome, BulkStarted):
+            outcomes.append(outcome)
+            are_told = False
+        elif request.is_async:
+            tell(outcome, show_bulk.started)
+        else:
+            view = _watch(client, outcome)
+            tell(view, show_bulk.operation)
+            if view.status == "failed":
+                raise typer.Exit(REFUSED)
+            outcomes.append(as_done(view))
+    done = added_up(outcomes)
+    if not are_told:
+        tell(done, show_bulk.done)
+    if done.errors and not done.affected:
+        raise typer.Exit(REFUSED)
 
 
 def _watch(client: "Client", started: "BulkStarted") -> "BulkView":
-    """The server may be away for a while: the operation is not in its memory, and neither is our place in it."""
+    """Until the operation has ended. It survives a restart of the server, so the watching does, too."""
     from corvo.cli.screen import show_bulk  # lazy: rich
     from corvo.client.http import Unreachable  # lazy: httpx
 

@@ -1,27 +1,28 @@
 """`corvo workers`, `throughput`, `errors`, `dead`, `held`: lists over all shards, read from read.db."""
 
-import time
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.commands.job_pages import Amount, Cursor, Every, Limit, OnePage, amount, print_jobs
+from corvo.cli.commands.requests import OutputFormat, ServerUrl, asking
+from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
-from corvo.model.timestamps import parse_duration, to_rfc3339
+
+if TYPE_CHECKING:
+    from corvo.queries.search import SearchAnswer
 
 OnlyQueue = Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")]
-Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="at most so many")]
 OrderName = Literal["asc", "desc"]
-Order = Annotated[OrderName, typer.Option(help="by birth: oldest first (asc) or newest first (desc)")]
-Cursor = Annotated[str | None, typer.Option(metavar="CURSOR", help="go on behind the page that ended with this")]
+Order = Annotated[OrderName, typer.Option(help="oldest first (asc) or newest first (desc)")]
 
 
 def workers(
-    worker: Annotated[str | None, typer.Argument(metavar="[ID]", help="only this one, with its jobs")] = None,
+    worker: Annotated[str | None, typer.Argument(metavar="[ID]", help="only this worker, with its jobs")] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """List the workers that hold jobs or wait for one, or show one of them with the jobs that it has.
+    """List the workers that hold jobs or wait for one, or show one worker with its jobs.
 
     \b
     Examples:
@@ -40,12 +41,12 @@ def workers(
 
 
 def throughput(
-    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="only this one")] = None,
-    minutes: Annotated[int, typer.Option(metavar="N", min=1, max=1440, help="so far back")] = 60,
+    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="only this queue")] = None,
+    minutes: Annotated[int, typer.Option(metavar="N", min=1, max=1440, help="how far back")] = 60,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Show what happened minute by minute, in all queues or in one. A day is kept.
+    """Show jobs per minute, of all queues or of one, for up to a day.
 
     \b
     Examples:
@@ -64,14 +65,12 @@ def throughput(
 
 def errors(
     queue: OnlyQueue = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="a moment such as 2026-01-31T09:00:00Z, or a span such as 1h")
-    ] = None,
-    limit: Limit = 20,
+    since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"only failures after this{HINT}")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="at most N groups")] = 20,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Show what goes wrong most: failures that say the same, but for numbers and names, are counted together.
+    """Show the most frequent errors. Messages that differ only in numbers and names count as one.
 
     \b
     Examples:
@@ -82,7 +81,7 @@ def errors(
     from corvo.cli.screen import show, show_lists  # lazy: rich
     from corvo.queries.error_groups import ErrorGroupsQuery  # lazy: the queries with msgspec
 
-    query = ErrorGroupsQuery(queue=queue, since=None if since is None else _moment(since), limit=limit)
+    query = ErrorGroupsQuery(queue=queue, limit=limit, **moments(since=since))
     with asking(server) as client:
         answer = client.error_groups(query)
     show.answer(answer, output == "json", lambda: show_lists.error_groups(answer))
@@ -90,39 +89,43 @@ def errors(
 
 def dead(
     queue: OnlyQueue = None,
-    limit: Limit = 50,
+    limit: Limit = None,
     order: Order = "desc",
     cursor: Cursor = None,
+    every: Every = False,
+    page: OnePage = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """List the jobs that have failed for good.
+    """List dead jobs: those whose last attempt has failed.
 
     \b
     Examples:
       corvo dead
       corvo dead --queue mail --limit 200
-      corvo dead --output json | jq -r '.jobs[].id'
+      corvo dead --queue mail | corvo bulk retry
     """
-    _list("dead", queue, limit, order, cursor, server, output)
+    _list("dead", queue, order, amount(limit, every, page, cursor), cursor, server, output)
 
 
 def held(
     queue: OnlyQueue = None,
-    limit: Limit = 50,
+    limit: Limit = None,
     order: Order = "desc",
     cursor: Cursor = None,
+    every: Every = False,
+    page: OnePage = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """List the jobs that wait for somebody to approve them.
+    """List held jobs: those that wait for an approval.
 
     \b
     Examples:
       corvo held
       corvo held --queue payments --order asc
     """
-    _list("held", queue, limit, order, cursor, server, output)
+    _list("held", queue, order, amount(limit, every, page, cursor), cursor, server, output)
 
 
 COMMANDS = (workers, throughput, errors, dead, held)
@@ -131,26 +134,19 @@ COMMANDS = (workers, throughput, errors, dead, held)
 def _list(
     state: Literal["dead", "held"],
     queue: str | None,
-    limit: int,
     order: OrderName,
+    wanted: Amount,
     cursor: str | None,
     server: str,
     output: str,
 ) -> None:
-    from corvo.cli.screen import show, show_lists  # lazy: rich
     from corvo.queries.state_lists import StateListQuery  # lazy: the queries with msgspec
 
-    query = StateListQuery(queue=queue, order=order, limit=limit, cursor=cursor)
     with asking(server) as client:
-        answer = client.dead(query) if state == "dead" else client.held(query)
-    show.answer(answer, output == "json", lambda: show_lists.jobs(answer))
+        list_page = client.dead if state == "dead" else client.held
 
+        def ask(cursor: str | None, limit: int) -> "SearchAnswer":
+            waits = wanted.jobs_max is None and cursor is None  # for read.db, where nothing may be missed
+            return list_page(StateListQuery(queue=queue, order=order, limit=limit, cursor=cursor, consistent=waits))
 
-def _moment(text: str) -> str:
-    """A span is counted back from now; everything else is the server's to judge."""
-    try:
-        return to_rfc3339(time.time_ns() - parse_duration(text) * 1_000_000)
-    except ValueError:
-        if text[:1].isdigit():
-            return text
-        stop(MISUSED, f"--since {text}: expected a moment such as 2026-01-31T09:00:00Z, or a span such as 1h")
+        print_jobs(ask, wanted, cursor, output == "json")

@@ -1,94 +1,115 @@
-"""`corvo search`: jobs of all shards by any filter; with --all every page of them."""
+"""`corvo search`: jobs of all shards by any filter."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, OutputFormat, ServerUrl, StateName, asking, stop
+from corvo.cli.commands.job_pages import Cursor, Every, Limit, OnePage, amount, print_jobs
+from corvo.cli.commands.requests import MISUSED, OutputFormat, PriorityName, ServerUrl, StateName, asking, stop
+from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.client.http import Client
-    from corvo.queries.search import SearchAnswer, SearchBody
+    from corvo.queries.search import SearchAnswer
 
-# The choices of the core, written again because importing it slows `corvo --help` by a quarter; a test compares.
-PriorityName = Literal["critical", "high", "normal"]
+# Copies of the core's choices, as in requests.py; a test compares them.
 OrderName = Literal["asc", "desc"]
 SortName = Literal["created_at", "priority", "started_at", "completed_at", "attempt", "scheduled_at", "failed_at"]
-PAGE = 1_000  # jobs that --all asks for at a time
 
 
 def _moment(help: str) -> Any:
-    return typer.Option(metavar="TIME", help=help)
+    return typer.Option(metavar="WHEN", help=help)
 
 
 def search(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
-    state: Annotated[list[StateName] | None, typer.Option(help="only this state; may be given several times")] = None,
+    state: Annotated[list[StateName] | None, typer.Option(help="only this state; repeatable")] = None,
     priority: Annotated[PriorityName | None, typer.Option(help="only this priority")] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="has this tag; KEY:=1 and KEY:=true for no text; several times: all"),
+        typer.Option(
+            metavar="KEY=VALUE", help="has this tag; KEY:=1 or KEY:=true for a number or a boolean; repeatable"
+        ),
     ] = None,
     payload_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="the payload's JSON holds this, as it stands")
+        str | None, typer.Option(metavar="TEXT", help="the JSON of the payload contains this text")
     ] = None,
     payload_jq: Annotated[
-        str | None, typer.Option(metavar="EXPRESSION", help="the payload fits, such as '.amount > 100'")
+        str | None, typer.Option(metavar="EXPRESSION", help="the payload matches, such as '.amount > 100'")
     ] = None,
     error_contains: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="the message of an error holds this, as it stands")
+        str | None, typer.Option(metavar="TEXT", help="the message of an error contains this text")
     ] = None,
-    has_errors: Annotated[bool | None, typer.Option("--has-errors/--no-errors", help="has failed, or never")] = None,
-    attempt_min: Annotated[int | None, typer.Option(metavar="N", min=0, help="at least so many attempts")] = None,
-    attempt_max: Annotated[int | None, typer.Option(metavar="N", min=0, help="at most so many attempts")] = None,
+    has_errors: Annotated[
+        bool | None, typer.Option("--has-errors/--no-errors", help="has failed attempts, or has none")
+    ] = None,
+    attempt_min: Annotated[int | None, typer.Option(metavar="N", min=0, help="at least N attempts")] = None,
+    attempt_max: Annotated[int | None, typer.Option(metavar="N", min=0, help="at most N attempts")] = None,
     worker: Annotated[str | None, typer.Option(metavar="ID", help="last claimed by this worker")] = None,
-    batch: Annotated[str | None, typer.Option(metavar="ID", help="of this batch")] = None,
-    chain: Annotated[str | None, typer.Option(metavar="ID", help="of this chain")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="ID", help="in this batch")] = None,
+    chain: Annotated[str | None, typer.Option(metavar="ID", help="in this chain")] = None,
     parent: Annotated[str | None, typer.Option(metavar="ID", help="child of this job")] = None,
-    unique_key: Annotated[str | None, typer.Option(metavar="KEY", help="made with this unique key")] = None,
-    id_prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="the id begins with this")] = None,
-    created_after: Annotated[str | None, _moment("born after this moment")] = None,
-    created_before: Annotated[str | None, _moment("born before this moment")] = None,
-    scheduled_after: Annotated[str | None, _moment("due after this moment")] = None,
-    scheduled_before: Annotated[str | None, _moment("due before this moment")] = None,
-    started_after: Annotated[str | None, _moment("last claimed after this moment")] = None,
-    started_before: Annotated[str | None, _moment("last claimed before this moment")] = None,
-    completed_after: Annotated[str | None, _moment("done after this moment")] = None,
-    completed_before: Annotated[str | None, _moment("done before this moment")] = None,
-    expire_after: Annotated[str | None, _moment("expires after this moment")] = None,
-    expire_before: Annotated[str | None, _moment("expires before this moment")] = None,
-    sort: Annotated[SortName, typer.Option(help="in the order of; jobs without it come last")] = "created_at",
-    order: Annotated[OrderName, typer.Option(help="least first (asc) or greatest first (desc)")] = "desc",
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="at most so many jobs")] = 50,
-    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="go on behind the page that gave this")] = None,
-    every: Annotated[bool, typer.Option("--all", help="every job that fits, page by page")] = False,
-    consistent: Annotated[bool, typer.Option("--consistent", help="wait for all that was answered before")] = False,
+    unique_key: Annotated[str | None, typer.Option(metavar="KEY", help="has this unique key")] = None,
+    id_prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="the id starts with this")] = None,
+    created_after: Annotated[str | None, _moment(f"created after{HINT}")] = None,
+    created_before: Annotated[str | None, _moment("created before")] = None,
+    scheduled_after: Annotated[str | None, _moment("due after")] = None,
+    scheduled_before: Annotated[str | None, _moment("due before")] = None,
+    started_after: Annotated[str | None, _moment("last claimed after")] = None,
+    started_before: Annotated[str | None, _moment("last claimed before")] = None,
+    completed_after: Annotated[str | None, _moment("completed after")] = None,
+    completed_before: Annotated[str | None, _moment("completed before")] = None,
+    expire_after: Annotated[str | None, _moment("expires after")] = None,
+    expire_before: Annotated[str | None, _moment("expires before")] = None,
+    sort: Annotated[SortName, typer.Option(help="sort by; jobs without a value come last")] = "created_at",
+    order: Annotated[OrderName, typer.Option(help="ascending or descending")] = "desc",
+    limit: Limit = None,
+    cursor: Cursor = None,
+    every: Every = False,
+    page: OnePage = False,
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="see all changes made before; the default for --all")
+    ] = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Search the jobs of all shards. What is given must all fit.
+    """Search the jobs of all shards. A job must match all filters that are given.
 
-    With --all and --output json each job is a line of JSON.
+    On a terminal it prints the first 50 jobs. Into a pipe or a file it prints all of them: as a table, or with --output
+    json as an array, which `corvo bulk` reads.
 
     \b
     Examples:
       corvo search --queue mail --state dead --state retrying
       corvo search --payload-contains ada@example.org --sort started_at
       corvo search --payload-jq '.amount > 100 and .currency == "EUR"' --tag tenant=acme
-      corvo search --error-contains timeout --created-after 2026-01-31T00:00:00Z --order asc --limit 200
-      corvo search --state dead --all --output json | jq -r .id
+      corvo search --error-contains timeout --created-after 1h --order asc --limit 200
+      corvo search --state dead --output json | jq -r '.[].id'
+      corvo search --queue mail --state dead | corvo bulk retry
     """
-    from corvo.cli.commands import bodies  # lazy: rich, and the operations with msgspec
-    from corvo.cli.screen import show  # lazy: rich, and the operations with msgspec
+    from msgspec.structs import replace  # lazy: msgspec
 
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+
+    wanted = amount(limit, every, page, cursor)
+    limits = moments(
+        created_after=created_after,
+        created_before=created_before,
+        scheduled_after=scheduled_after,
+        scheduled_before=scheduled_before,
+        started_after=started_after,
+        started_before=started_before,
+        completed_after=completed_after,
+        completed_before=completed_before,
+        expire_after=expire_after,
+        expire_before=expire_before,
+    )
     try:
         body = bodies.search_body(
             state or [],
             tag or [],
             queue=queue,
-            priority=priority,
+            priority=bodies.tier(priority),
             payload_contains=payload_contains,
             payload_jq=payload_jq,
             error_contains=error_contains,
@@ -101,41 +122,17 @@ def search(
             parent_id=parent,
             unique_key=unique_key,
             job_id_prefix=id_prefix,
-            created_after=created_after,
-            created_before=created_before,
-            scheduled_after=scheduled_after,
-            scheduled_before=scheduled_before,
-            started_after=started_after,
-            started_before=started_before,
-            completed_after=completed_after,
-            completed_before=completed_before,
-            expire_after=expire_after,
-            expire_before=expire_before,
+            **limits,
             sort=sort,
             order=order,
-            limit=PAGE if every else limit,
-            cursor=cursor,
-            consistent=consistent,
+            consistent=consistent or wanted.jobs_max is None,
         )
     except bodies.BadArgument as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
-        if not every:
-            answer = client.search(body)
-            show.answer(answer, output == "json", lambda: show.found(answer))
-            return
-        for page in _pages(client, body):
-            if output == "json":
-                show.lines(page.jobs)
-            elif page.jobs or page.cursor is None:
-                show.table(show.found(page))
 
+        def ask(at: str | None, limit: int) -> "SearchAnswer":
+            # One wait for read.db is enough: the pages after the first show the same moment or a later one.
+            return client.search(replace(body, cursor=at, limit=limit, consistent=body.consistent and at == cursor))
 
-def _pages(client: "Client", body: "SearchBody") -> "Iterator[SearchAnswer]":
-    """Also over pages that are empty because the server's time was up."""
-    page = client.search(body)
-    yield page
-    while page.cursor is not None:
-        body.cursor, body.consistent = page.cursor, False
-        page = client.search(body)
-        yield page
+        print_jobs(ask, wanted, cursor, output == "json")

@@ -22,7 +22,7 @@ from corvo.queries.cluster import ClusterStatus
 from corvo.queries.events import EventView
 from corvo.queries.job import JobView
 from corvo.queries.queues import QueueView
-from corvo.queries.search import SearchAnswer
+from corvo.queries.search import JobSummary, SearchAnswer
 from corvo.queries.why import WhyView
 from corvo.queries.workers import WorkerView
 
@@ -58,10 +58,13 @@ def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) ->
         table(as_table())
 
 
-def lines(values: Iterable[Any]) -> None:
-    """Each a line of JSON."""
+def array(values: Iterable[Any]) -> None:
+    """A JSON array, a value a line, printed as the values come."""
+    opening = "["
     for value in values:
-        print(msgspec.json.encode(value).decode())
+        sys.stdout.write(f"{opening}\n{msgspec.json.encode(value).decode()}")
+        opening = ","
+    sys.stdout.write("[]\n" if opening == "[" else "\n]\n")
 
 
 def table(content: RenderableType) -> None:
@@ -92,7 +95,7 @@ def job(view: JobView) -> Table:
         ("id", view.id),
         ("queue", view.queue),
         ("state", state(view.state)),
-        ("priority", PRIORITY_NAMES[view.priority] if view.priority < len(PRIORITY_NAMES) else str(view.priority)),
+        ("priority", priority(view.priority)),
         ("attempt", f"{view.attempt} of {view.max_retries}"),
         ("backoff", retries),
         ("created", when(view.created_at)),
@@ -134,22 +137,41 @@ def _step(view: JobView) -> str:
 
 
 def found(result: SearchAnswer) -> Group:
-    grid = columns("ID", "QUEUE", "STATE", ">ATTEMPT", "CREATED", "PAYLOAD", "LAST ERROR")
-    for one in result.jobs:
+    """One page."""
+    return Group(jobs_table(result.jobs), end_of_list(len(result.jobs), result, result))
+
+
+def jobs_table(jobs: Sequence[JobSummary], has_head: bool = True) -> Table:
+    grid = columns("ID", "QUEUE", "STATE", "PRIORITY", ">ATTEMPT", "CREATED", "PAYLOAD", "LAST ERROR")
+    grid.show_header = has_head
+    for one in jobs:
         grid.add_row(
             one.id,
             plain(one.queue),
             state(one.state),
+            priority(one.priority),
             f"{one.attempt}/{one.max_retries}",
             when(one.created_at),
             plain(cut(json_text(one.payload))),
             plain(cut(one.last_error or "")),
         )
-    more = f"{len(result.jobs)} of {'' if result.total_is_exact else 'at least '}{result.total} jobs"
-    notes = [Text(f"{more}, {result.duration_ms:.1f} ms, read.db is {result.lag_ms:.0f} ms behind", "dim")]
-    if not result.is_complete:
-        notes.append(Text(f"not all jobs were looked at; go on with --cursor {result.cursor}", "yellow"))
-    return Group(grid, *notes)
+    return grid
+
+
+def end_of_list(count: int, first: SearchAnswer, last: SearchAnswer) -> Group:
+    """Its first line ends a list of jobs: `corvo bulk` takes a table without it for cut off."""
+    total = max(first.total, count)
+    more = f"{count} of {'' if first.total_is_exact else 'at least '}{total} jobs"
+    notes = [Text(f"{more}, {last.duration_ms:.1f} ms, read.db is {last.lag_ms:.0f} ms behind", "dim")]
+    if not last.is_complete:
+        notes.append(Text(f"the time limit was reached; continue with --cursor {last.cursor}", "yellow"))
+    elif last.cursor is not None:
+        notes.append(Text(f"next page: --cursor {last.cursor}", "dim"))
+    return Group(*notes)
+
+
+def priority(number: int) -> str:
+    return PRIORITY_NAMES[number] if 0 <= number < len(PRIORITY_NAMES) else str(number)
 
 
 def queues(rows: Sequence[QueueView]) -> Table:
@@ -183,7 +205,7 @@ def workers(rows: Sequence[WorkerView]) -> Table:
     return grid
 
 
-def status(view: ClusterStatus) -> Group:
+def shards(view: ClusterStatus) -> Table:
     grid = columns(
         ">SHARD",
         "STATE",
@@ -211,7 +233,7 @@ def status(view: ClusterStatus) -> Group:
             str(shard.waiting),
             str(shard.mirror_lag_entries),
         )
-    return Group(headline(view), grid, *incidents(view))
+    return grid
 
 
 def incidents(view: ClusterStatus) -> list[RenderableType]:

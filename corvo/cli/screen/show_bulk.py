@@ -1,4 +1,4 @@
-"""Bulk actions on the screen. What others wrote is made harmless, as in `show.py`."""
+"""Bulk actions on the screen. Text from outside is made harmless, as in `show.py`."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from corvo.cli.screen.show import columns, plain, state, when
+from corvo.cli.screen.show import columns, plain, priority, state, when
 from corvo.ops.bulk.begin_bulk import BulkDone, BulkStarted
 from corvo.queries.bulk_view import BulkView, FailureView
 
@@ -18,9 +18,16 @@ _STYLES = {"queued": "yellow", "running": "cyan", "completed": "green", "failed"
 
 
 def preview(answer: BulkDone) -> RenderableType:
-    grid = columns("ID", "QUEUE", "STATE", ">ATTEMPT", "CREATED")
+    grid = columns("ID", "QUEUE", "STATE", "PRIORITY", ">ATTEMPT", "CREATED")
     for job in answer.sample:
-        grid.add_row(job.id, plain(job.queue), state(job.state), str(job.attempt), when(job.created_at))
+        grid.add_row(
+            job.id,
+            plain(job.queue),
+            state(job.state),
+            priority(job.priority),
+            str(job.attempt),
+            when(job.created_at),
+        )
     more = "" if answer.matched_is_exact else "at least "
     return Group(grid, Text(f"{more}{answer.matched} jobs match; nothing was changed", "dim"))
 
@@ -87,7 +94,7 @@ def _failures(samples: Sequence[FailureView], count: int) -> list[RenderableType
 
 @contextmanager
 def bar(answer: BulkStarted) -> Iterator[Callable[[BulkView], None]]:
-    """On standard error, and only where somebody looks: what is printed at the end is the answer."""
+    """On standard error and only at a terminal; standard output is for the result."""
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -6,9 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from corvo.cli.screen.dashboard import short, sparkline
-from corvo.cli.screen.show import columns, cut, found, json_text, plain, when, workers
+from corvo.cli.screen.show import columns, cut, json_text, plain, when, workers
 from corvo.queries.error_groups import ErrorGroupsAnswer
-from corvo.queries.search import SearchAnswer
 from corvo.queries.throughput import ThroughputPoint
 from corvo.queries.worker import WorkerDetail
 
@@ -18,16 +17,16 @@ _KINDS = (("enqueued", "yellow"), ("completed", "green"), ("failed", "red"), ("d
 
 
 def throughput(points: Sequence[ThroughputPoint]) -> Group:
-    """One line each; a bar stands for as many minutes as it takes to have no more than fit."""
+    """A line per figure. Each bar covers as many minutes as are needed to fit the width."""
     each = -(-len(points) // BARS_MAX)
-    grid = columns("WHAT", ">TOTAL", ">A MINUTE", ">MOST", "HISTORY")
+    grid = columns("WHAT", ">TOTAL", ">PER MINUTE", ">PEAK", "HISTORY")
     for name, style in _KINDS:
         amounts = [getattr(point, name) for point in points]
         ends = range(len(amounts), 0, -each)  # the newest bar is a full one
         bars = [sum(amounts[max(0, end - each) : end]) for end in ends][::-1]
         average = sum(amounts) / len(amounts)
         grid.add_row(name, str(sum(amounts)), short(average), short(max(amounts)), Text(sparkline(bars), style))
-    bar = "a minute a bar" if each == 1 else f"{each} minutes a bar"
+    bar = "1 minute per bar" if each == 1 else f"{each} minutes per bar"
     return Group(grid, Text(f"{when(points[0].minute)} until now, {bar}", "dim"))
 
 
@@ -60,8 +59,3 @@ def worker(view: WorkerDetail) -> Group:
     rest = view.active_jobs - len(view.jobs)
     parts: list[RenderableType] = [workers([view]), Text(), grid]
     return Group(*parts, *([Text(f"and {rest} more", "dim")] if rest > 0 else []))
-
-
-def jobs(answer: SearchAnswer) -> Group:
-    more = [Text(f"the next page: --cursor {answer.cursor}", "dim")] if answer.cursor else []
-    return Group(found(answer), *more)

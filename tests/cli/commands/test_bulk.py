@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from corvo.cli.commands import bulk
+from corvo.cli.commands.bulk import IDS_MAX
 from corvo.cli.main import run
+from corvo.model import limits
 from corvo.ops.bulk.begin_bulk import BulkDone, BulkStarted, SampleJob
 from corvo.queries.bulk_view import BulkView, FailureView
-from tests.cli.answers import ID, NOON, a_search_answer, a_summary
+from tests.cli.answers import ID, NOON, Terminal, a_search_answer, a_summary
 from tests.client.playback import Playback
 
 BULK = "bulk_18a1f0c2d3e4f5a60a1b2c3d4e"
@@ -33,11 +35,6 @@ def a_view(status: str = "running", **values: Any) -> BulkView:
     fixed = {"id": BULK, "action": "retry", "total": 20_000, "total_is_exact": True, "processed": 5_000}
     counts = {"affected": 4_999, "errors": 1, "rate": 1_000.0, "eta_s": 15.0, "error_samples": [REFUSED]}
     return BulkView(**{**fixed, **counts, "status": status, "created_at": NOON, "updated_at": NOON, **values})
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +78,7 @@ def test_each_action_sends_what_belongs_to_it_and_which_jobs(
 ) -> None:
     playback.answer("POST", "/jobs/bulk", DONE)
 
-    assert run(["bulk", *arguments, "--queue", "mail", "--state", "dead", "--state", "held"]) == 0
+    assert run(["bulk", *arguments, "--queue", "mail", "--state", "dead", "--state", "held", "--yes"]) == 0
 
     assert bodies(playback) == [{**body, "filter": {"queue": "mail", "state": ["dead", "held"]}}]
     shown = capsys.readouterr().out
@@ -93,7 +90,7 @@ def test_a_filter_as_json_and_flags_are_one_filter(playback: Playback) -> None:
     playback.answer("POST", "/jobs/bulk", DONE)
 
     wanted = '{"queue": "mail", "batch_id": "b"}'
-    assert run(["bulk", "retry", "--filter", wanted, "--created-after", "2026-01-01T00:00:00Z"]) == 0
+    assert run(["bulk", "retry", "--filter", wanted, "--created-after", "2026-01-01"]) == 0
 
     assert bodies(playback)[0]["filter"] == {"queue": "mail", "batch_id": "b", "created_after": "2026-01-01T00:00:00Z"}
 
@@ -102,6 +99,7 @@ def test_a_filter_as_json_and_flags_are_one_filter(playback: Playback) -> None:
     "piped",
     [
         msgspec.json.encode(a_search_answer(a_summary(), a_summary(id=ID_2))).decode(),
+        "".join(msgspec.json.encode(a_summary(id=name)).decode() + "\n" for name in (ID, ID_2)),
         f'["{ID}", "{ID_2}", "{ID}"]',
         f"{ID}\n{ID_2}\n",
         f"ID    QUEUE\n{ID}  mail  dead  {ID_2}\n{ID_2}  mail\n2 of 2 jobs, 1.5 ms\n",
@@ -116,16 +114,71 @@ def test_ids_come_through_a_pipe(playback: Playback, monkeypatch: pytest.MonkeyP
     assert bodies(playback) == [{"action": "retry", "job_ids": [ID, ID_2]}]
 
 
-@pytest.mark.parametrize("piped", ["", '{"jobs": []}', "ID  QUEUE\n0 of 0 jobs\n"])
-def test_a_search_that_found_nothing_leaves_nothing_to_do(
+@pytest.mark.parametrize("piped", ["", "[]\n", '{"jobs": []}', "ID  QUEUE\n0 of 0 jobs\n"])
+def test_a_list_without_a_job_is_an_error(
     playback: Playback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], piped: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
 
-    assert run(["bulk", "delete"]) == 0
+    assert run(["bulk", "delete"]) == 1
 
-    assert "nothing to do" in capsys.readouterr().err
+    assert capsys.readouterr().err == "corvo: no job id on standard input; nothing was changed\n"
     assert playback.asked == []
+
+
+def test_more_ids_than_a_request_takes_are_several_requests(
+    playback: Playback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bulk, "IDS_MAX", 2)
+    for matched, refused in ((2, 1), (1, 0)):
+        outcome = BulkDone(matched - refused, refused, 1.0, matched, error_codes={"WRONG_STATE": refused})
+        playback.answer("POST", "/jobs/bulk", outcome)
+    ids = [f"{ID[:-1]}{digit}" for digit in "123"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(ids)))
+
+    assert run(["bulk", "retry", "--output", "json"]) == 0
+
+    assert [body["job_ids"] for body in bodies(playback)] == [ids[:2], ids[2:]]
+    total = msgspec.json.decode(capsys.readouterr().out, type=BulkDone)
+    assert (total.affected, total.errors, total.matched, total.error_codes) == (2, 1, 3, {"WRONG_STATE": 1})
+    assert limits.BULK_AT_ONCE_MAX == 10_000 == IDS_MAX
+
+
+@pytest.mark.parametrize("is_operation", [False, True])
+def test_when_every_job_was_refused_the_exit_code_says_so(
+    playback: Playback, capsys: pytest.CaptureFixture[str], is_operation: bool
+) -> None:
+    if is_operation:
+        playback.answer("POST", "/jobs/bulk", STARTED, 202)
+        playback.answer("GET", f"/bulk/{BULK}", a_view("completed", affected=0, errors=5, finished_at=NOON))
+    else:
+        playback.answer("POST", "/jobs/bulk", BulkDone(0, 5, 1.0, 5))
+
+    assert run(["bulk", "approve", "--queue", "mail"]) == 1
+
+
+@pytest.mark.parametrize("action", ["delete", "cancel", "reject"])
+@pytest.mark.parametrize("selected", [["--queue", "mail"], ["--filter", '{"queue": "mail"}']])
+def test_without_a_terminal_what_ends_jobs_needs_yes(
+    playback: Playback, capsys: pytest.CaptureFixture[str], action: str, selected: list[str]
+) -> None:
+    assert run(["bulk", action, *selected]) == 2
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no terminal" in line and "--yes" in line
+    assert playback.asked == []
+
+
+@pytest.mark.parametrize("action", ["delete", "cancel", "reject"])
+def test_ids_on_standard_input_name_the_jobs_and_need_no_yes(
+    playback: Playback, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    playback.answer("POST", "/jobs/bulk", DONE)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(ID))
+
+    assert run(["bulk", action]) == 0
+
+    assert bodies(playback) == [{"action": action, "job_ids": [ID]}]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +187,9 @@ def test_a_search_that_found_nothing_leaves_nothing_to_do(
         (["retry", "--filter", "{queue: mail}"], "", "--filter is not JSON"),
         (["retry", "--filter", "[]"], "", "--filter is no object"),
         (["retry", "--filter", '{"nonsense": 1}'], "", "nonsense"),
-        (["retry"], "5", "holds no ids of jobs"),
-        (["retry"], "[5]", "holds no ids of jobs"),
+        (["retry"], "5", "no job id: 5"),
+        (["retry"], "[5]", "no job id: 5"),
+        (["retry", "--created-after", "soon"], "", "--created-after soon"),
         (["cancel", ID], "", f"corvo cancel {ID}"),
         (["move"], "", "QUEUE"),
         (["priority", "urgent", "--queue", "mail"], "", "urgent"),
@@ -164,7 +218,7 @@ def test_a_terminal_is_asked_for_the_jobs_that_are_meant(
 
     assert run(["bulk", "delete"]) == 2
 
-    assert "which jobs?" in capsys.readouterr().err
+    assert "no jobs selected" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("said", "code", "asked"), [("y\n", 0, 2), ("n\n", 1, 1)])
@@ -183,7 +237,7 @@ def test_on_a_terminal_it_counts_and_asks_first(
     assert run(["bulk", "delete", "--queue", "mail"]) == code
 
     shown = capsys.readouterr()
-    assert "delete 12 jobs?" in shown.out
+    assert "delete 12 jobs?" in shown.err
     sent = bodies(playback)
     assert (len(sent), sent[0]["dry_run"]) == (asked, True)
     assert "dry_run" not in sent[-1] or code == 1

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from corvo.cli.commands import lists
+from corvo.cli.commands import lists, times
 from corvo.cli.main import run
 from corvo.cli.screen import show_lists
 from corvo.cli.screen.show import span
@@ -50,11 +50,11 @@ def test_dead_and_held_jobs_are_asked_for_page_by_page(
     page = msgspec.structs.replace(a_search_answer(a_summary(state=state)), has_more=True, cursor="behind-this")
     playback.answer("GET", f"/jobs/{state}", page)
 
-    assert run([state, "--queue", "a/b", "--limit", "7", "--order", "asc", "--cursor", "c"]) == 0
+    assert run([state, "--queue", "a/b", "--limit", "1", "--order", "asc", "--cursor", "c"]) == 0
 
     assert asked(playback) == (
         f"/api/v1/jobs/{state}",
-        {"queue": ["a/b"], "limit": ["7"], "order": ["asc"], "cursor": ["c"]},
+        {"queue": ["a/b"], "limit": ["1"], "order": ["asc"], "cursor": ["c"]},
     )
     shown = capsys.readouterr().out
     assert ID in shown and state in shown and "--cursor behind-this" in shown
@@ -82,7 +82,7 @@ def test_throughput_is_drawn_with_its_totals(playback: Playback, capsys: pytest.
     assert lines[1].split() == ["enqueued", "6", "1.5", "3", "▁▃▆█"]
     assert lines[2].split() == ["completed", "12", "3", "6", "▁▃▆█"]
     assert lines[4].split() == ["dead", "0", "0", "0", "▁▁▁▁"]
-    assert "a minute a bar" in lines[5]
+    assert "1 minute per bar" in lines[5]
 
 
 def test_a_day_has_no_more_bars_than_fit_and_loses_nothing(
@@ -97,7 +97,7 @@ def test_a_day_has_no_more_bars_than_fit_and_loses_nothing(
     *numbers, bars = lines[1].split()
     assert numbers == ["enqueued", "1439", "1", "1"]
     assert len(bars) == show_lists.BARS_MAX and bars[1:] == "█" * 59
-    assert "24 minutes a bar" in lines[-1]
+    assert "24 minutes per bar" in lines[-1]
 
 
 def test_errors_are_listed_by_group(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_errors_are_listed_by_group(playback: Playback, capsys: pytest.CaptureFi
 
 
 def test_since_may_be_a_span_counted_back_from_now(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists.time, "time_ns", lambda: NOON_NS)
+    monkeypatch.setattr(times.time, "time_ns", lambda: NOON_NS)
     playback.answer("GET", "/errors/groups", ErrorGroupsAnswer([], False, 3.0))
 
     assert run(["errors", "--since", "1h30m"]) == 0
@@ -124,7 +124,7 @@ def test_since_may_be_a_span_counted_back_from_now(playback: Playback, monkeypat
 def test_since_that_is_neither_is_wrong_usage(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["errors", "--since", "yesterday"]) == 2
 
-    assert "--since yesterday: expected a moment" in capsys.readouterr().err
+    assert "--since yesterday: expected a time" in capsys.readouterr().err
     assert playback.asked == []
 
 

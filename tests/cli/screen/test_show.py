@@ -60,7 +60,7 @@ def test_a_worker_shows_its_pool_and_its_version() -> None:
 
 
 def test_fsync_off_is_said_with_its_consequence() -> None:
-    assert "a power cut may lose" in drawn(show.status(a_status(fsync=False)))
+    assert "a power cut may lose" in drawn(show.headline(a_status(fsync=False)))
 
 
 def test_the_first_line_says_how_healthy_and_why() -> None:
