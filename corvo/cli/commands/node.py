@@ -1,15 +1,15 @@
-"""`corvo node`: mend a node that is stopped. These commands work on its data directory and ask no server."""
+"""`corvo node`: repair a stopped node. These commands work on its data directory and need no server."""
 
+import json
 from typing import Annotated
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, REFUSED, stop
+from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, Yes, confirm, stop
 
-app = typer.Typer(
-    help="Mend a node that is stopped.",
+app = Commands(
+    help="Repair a stopped node.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 
@@ -19,11 +19,12 @@ def reset(
     data_dir: Annotated[
         str, typer.Option(metavar="DIR", envvar="CORVO_DATA_DIR", show_envvar=True, help="data directory of the node")
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Yes = False,
+    output: OutputFormat = "table",
 ) -> None:
-    """Remove one replica's data; after the next start of the node it is rebuilt from its peers.
+    """Remove the data of one replica. The next start of the node rebuilds it from its peers.
 
-    For a replica whose data is damaged or not trusted any more. The other shards of the node are left alone.
+    Use it when the data of a replica is damaged. The other shards of the node are not touched.
 
     \b
     Examples:
@@ -33,9 +34,10 @@ def reset(
     from corvo.cli.supervise import node_reset  # lazy: structlog
 
     try:
-        is_done = node_reset.reset(data_dir, shard, lambda question: yes or typer.confirm(question))
+        node_reset.reset(data_dir, shard, lambda question: confirm(yes, question))
     except node_reset.CannotReset as error:
         stop(MISUSED, str(error))
-    if not is_done:
-        stop(REFUSED, "nothing was removed")
-    print(f"shard {shard} is empty; start the node, and its peers rebuild it")
+    if output == "json":
+        print(json.dumps({"status": "reset", "shard": shard, "data_dir": data_dir}))
+    else:
+        print(f"shard {shard} is empty; start the node to rebuild it from its peers")

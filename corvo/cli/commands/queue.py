@@ -1,36 +1,47 @@
-"""`corvo queue`: look at one queue, stop and start it, limit it, empty it, delete it.
+"""`corvo queue`: show, pause, drain, limit, clear and delete a queue.
 
-The commands that people type in a hurry exist at the top as well: `corvo pause mail` is `corvo queue pause mail`.
+The frequent ones are also commands of their own: `corvo pause mail` is `corvo queue pause mail`.
 """
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, REFUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.commands.requests import (
+    MISUSED,
+    REFUSED,
+    Commands,
+    OutputFormat,
+    ServerUrl,
+    Yes,
+    asking,
+    complain,
+    confirm,
+    stop,
+)
 from corvo.client import DEFAULT_SERVER
 from corvo.model.timestamps import parse_duration
 
 if TYPE_CHECKING:
+    from corvo.client.http import Client
     from corvo.queries.queue import QueueDetail
 
-SLICES_S = 600.0  # a queue of millions is emptied in slices, and the answer comes after the last
+SLICES_S = 600.0  # a queue of millions is emptied in slices; the answer comes after the last one
 LOOK_AGAIN_S = 0.5
 
 app = Commands(
-    help="Look at a queue, stop and start it, limit it, empty it.",
+    help="Show, pause, drain, limit, clear and delete a queue.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="name of the queue")]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
 
 
 @app.command()
 def show(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show one queue with its counts, its limits and what is left in it, as its shard knows it now.
+    """Show one queue: counts, limits and age of its oldest job, as its shard knows them now.
 
     \b
     Examples:
@@ -47,7 +58,7 @@ def show(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
 @app.command()
 def pause(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Give out no more jobs of a queue. Those that workers have go on.
+    """Pause a queue: workers get no more jobs of it. Running jobs continue.
 
     \b
     Examples:
@@ -64,7 +75,7 @@ def pause(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFo
 
 @app.command()
 def resume(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Give out jobs of a queue again, after a pause or a drain.
+    """Resume a queue after a pause or a drain.
 
     \b
     Examples:
@@ -82,32 +93,59 @@ def resume(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputF
 @app.command()
 def drain(
     queue: QueueName,
-    wait: Annotated[bool, typer.Option("--wait", help="return when no job is active any more")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait until no job is running any more")] = True,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="stop waiting after this long, with exit code 1, such as 10m")
+    ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Give out no more jobs of a queue, and say how many are still active.
+    """Drain a queue: pause it and wait until its running jobs are done.
+
+    The queue stays paused afterwards, also after a timeout or Ctrl-C; `corvo resume` opens it again.
 
     \b
     Examples:
-      corvo queue drain mail --wait
-      corvo drain mail --output json
+      corvo drain mail
+      corvo drain mail --timeout 10m && echo safe to deploy
+      corvo queue drain mail --no-wait --output json
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 
+    try:
+        timeout_s = float("inf") if timeout is None else parse_duration(timeout) / 1000
+    except ValueError as error:
+        stop(MISUSED, f"--timeout {timeout}: {error}")
     with asking(server) as client:
         drained = client.drain_queue(queue)
-        while wait and drained.active:
-            time.sleep(LOOK_AGAIN_S)
-            drained.active = _still_draining(client.get_queue(queue))
+        if wait and drained.active:
+            drained.active = _wait_for_running_jobs(client, queue, drained.active, time.monotonic() + timeout_s)
             drained.status = "draining" if drained.active else "drained"
     answer(drained, output == "json", lambda: show_queue.drained(queue, drained))
+    if wait and drained.active:
+        stop(REFUSED, f"{drained.active} jobs of {queue} still run after {timeout}; the queue stays paused")
+
+
+def _wait_for_running_jobs(client: "Client", queue: str, active: int, deadline: float) -> int:
+    """How many are left. Progress goes to standard error, at a terminal as one line that changes."""
+    shown = 0
+    while active and time.monotonic() < deadline:
+        if active != shown and sys.stderr.isatty():
+            print(f"\r{active} jobs still running ", end="", file=sys.stderr, flush=True)
+        elif active != shown:
+            complain(f"{active} jobs still running")
+        shown = active
+        time.sleep(min(LOOK_AGAIN_S, max(0.0, deadline - time.monotonic())))
+        active = _still_draining(client.get_queue(queue))
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    return active
 
 
 def _still_draining(detail: "QueueDetail") -> int:
     if not detail.draining:
-        stop(REFUSED, f"{detail.name} is {detail.status}: somebody has ended the drain")
+        stop(REFUSED, f"the drain of {detail.name} was ended by another command; the queue is {detail.status}")
     return detail.active
 
 
@@ -115,7 +153,9 @@ def _still_draining(detail: "QueueDetail") -> int:
 def clear(
     queue: QueueName, yes: Yes = False, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
 ) -> None:
-    """Delete the jobs of a queue that wait: pending, scheduled and retrying ones.
+    """Delete the waiting jobs of a queue: pending, scheduled and retrying ones.
+
+    It asks first. Without a terminal it needs --yes.
 
     \b
     Examples:
@@ -125,45 +165,49 @@ def clear(
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 
-    _confirm(yes, f"Delete all jobs that wait in {queue}?")
+    confirm(yes, f"Delete all waiting jobs of {queue}?")
     with asking(server, timeout_s=SLICES_S) as client:
         cleared = client.clear_queue(queue)
     answer(cleared, output == "json", lambda: show_queue.cleared(queue, cleared))
 
 
-@app.command()
-def delete(
+def destroy(
     queue: QueueName,
-    force: Annotated[bool, typer.Option("--force", help="also while workers have jobs of it")] = False,
+    force: Annotated[bool, typer.Option("--force", help="also while workers hold jobs of it")] = False,
     yes: Yes = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Delete a queue, its limits and all its jobs, also those that have ended.
+    """Delete a queue, its limits and all its jobs, ended ones too.
+
+    It asks first. Without a terminal it needs --yes (or --confirm).
 
     \b
     Examples:
-      corvo queue delete mail
+      corvo destroy mail --confirm
       corvo queue delete mail --yes --force
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
     from corvo.ops.queues.delete_queue import DeleteQueueQuery  # lazy: the operations with msgspec
 
-    _confirm(yes, f"Delete {queue} and all its jobs, also those that have ended?")
+    confirm(yes, f"Delete {queue} and all its jobs, ended ones too?")
     with asking(server, timeout_s=SLICES_S) as client:
         changed = client.delete_queue(queue, DeleteQueueQuery(confirm=True, force=force))
     answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
 
 
+app.command("delete")(destroy)
+
+
 @app.command()
 def concurrency(
     queue: QueueName,
-    limit: Annotated[int, typer.Argument(metavar="MAX", min=0, help="jobs active at a time; 0: no limit")],
+    limit: Annotated[int, typer.Argument(metavar="MAX", min=0, help="active jobs at a time; 0: no limit")],
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Limit how many jobs of a queue are active at a time, over all workers.
+    """Limit how many jobs of a queue are active at a time, across all workers.
 
     \b
     Examples:
@@ -183,14 +227,14 @@ def concurrency(
 def throttle(
     queue: QueueName,
     rate: Annotated[
-        int | None, typer.Argument(metavar="RATE", min=1, help="jobs given out", show_default=False)
+        int | None, typer.Argument(metavar="RATE", min=1, help="jobs per window", show_default=False)
     ] = None,
-    per: Annotated[str, typer.Option(metavar="SPAN", help="in any span of this length, 1s to 24h")] = "1s",
+    per: Annotated[str, typer.Option(metavar="SPAN", help="length of the time window, 1s to 24h")] = "1s",
     off: Annotated[bool, typer.Option("--off", help="remove the throttle")] = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Limit how many jobs of a queue are given out in any span of time.
+    """Limit how many jobs of a queue start within a time window.
 
     \b
     Examples:
@@ -202,7 +246,7 @@ def throttle(
     from corvo.ops.queues.set_throttle import ThrottleBody  # lazy: the operations with msgspec
 
     if off is (rate is not None):
-        stop(MISUSED, "give a rate, or --off to remove the throttle; corvo queue throttle --help shows the usage")
+        stop(MISUSED, "give either a rate or --off; corvo queue throttle --help shows the usage")
     try:
         window_ms = parse_duration(per)
     except ValueError as error:
@@ -219,13 +263,13 @@ def throttle(
 @app.command()
 def retention(
     queue: QueueName,
-    completed: Annotated[str | None, typer.Option(metavar="SPAN", help="of jobs that are completed")] = None,
-    dead: Annotated[str | None, typer.Option(metavar="SPAN", help="of jobs that are dead")] = None,
-    cancelled: Annotated[str | None, typer.Option(metavar="SPAN", help="of jobs that were cancelled")] = None,
+    completed: Annotated[str | None, typer.Option(metavar="SPAN", help="for completed jobs")] = None,
+    dead: Annotated[str | None, typer.Option(metavar="SPAN", help="for dead jobs")] = None,
+    cancelled: Annotated[str | None, typer.Option(metavar="SPAN", help="for cancelled jobs")] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Say how long jobs of a queue are kept after their end: `7d`, `forever`, or `default` for the server's own.
+    """Set how long ended jobs of a queue are kept: `7d`, `forever`, or `default` for the server's default.
 
     \b
     Examples:
@@ -242,8 +286,3 @@ def retention(
     with asking(server) as client:
         changed = client.set_retention(queue, RetentionBody(*spans))
     answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
-
-
-def _confirm(is_sure: bool, question: str) -> None:
-    if not is_sure and not typer.confirm(question):
-        stop(REFUSED, "nothing was deleted")

@@ -29,8 +29,8 @@ class CannotReset(Exception):
     """Why not, and what to do, in a sentence."""
 
 
-def reset(directory: str, shard: int, is_confirmed: Callable[[str], bool]) -> bool:
-    """False when the question was answered with no."""
+def reset(directory: str, shard: int, confirm: Callable[[str], None]) -> None:
+    """`confirm` gets a question and does not return when the answer is no."""
     data_dir = Path(directory).absolute()
     identity = _identity_of(data_dir)
     if not 0 <= shard < identity.shards:
@@ -42,10 +42,8 @@ def reset(directory: str, shard: int, is_confirmed: Callable[[str], bool]) -> bo
         )
     with _stopped(data_dir, shard):
         question = f"Remove all data of shard {shard} on {identity.node_id} ({data_dir})? Its peers keep theirs."
-        if not is_confirmed(question):
-            return False
+        confirm(question)
         _remove(data_dir / "shards" / f"{shard:02d}", int(time.time()))
-    return True
 
 
 def _identity_of(data_dir: Path) -> Identity:

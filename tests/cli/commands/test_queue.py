@@ -14,7 +14,7 @@ from corvo.ops.queues.clear_queue import QueueCleared
 from corvo.ops.queues.control import QueueChanged
 from corvo.ops.queues.drain_queue import QueueDraining
 from corvo.queries.queue import QueueDetail, RetentionView
-from tests.cli.answers import NOON, a_queue
+from tests.cli.answers import NOON, Terminal, a_queue
 from tests.client.playback import Playback
 
 COUNTS = dict.fromkeys(("pending", "active", "held", "completed", "dead", "scheduled", "retrying", "cancelled"), 0)
@@ -70,14 +70,14 @@ def test_a_queue_is_stopped_and_started(
     assert msgspec.json.decode(capsys.readouterr().out) == {"status": status}
 
 
-def test_a_drain_says_what_is_active(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_drain_that_does_not_wait_says_what_is_active(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
     playback.answer("POST", "/queues/mail/drain", QueueDraining("draining", 2))
 
-    assert run(["drain", "mail"]) == 0
+    assert run(["drain", "mail", "--no-wait"]) == 0
     assert capsys.readouterr().out.strip() == "mail  draining, 2 still active"
 
 
-def test_a_drain_can_be_waited_for(
+def test_a_drain_waits_until_no_job_runs(
     playback: Playback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LOOK_AGAIN_S", 0)
@@ -85,8 +85,24 @@ def test_a_drain_can_be_waited_for(
     for active in (2, 1, 0):
         playback.answer("GET", "/queues/mail", a_detail(draining=True, active=active))
 
-    assert run(["drain", "mail", "--wait", "--output", "json"]) == 0
-    assert msgspec.json.decode(capsys.readouterr().out) == {"status": "drained", "active": 0}
+    assert run(["drain", "mail", "--output", "json"]) == 0
+    shown = capsys.readouterr()
+    assert msgspec.json.decode(shown.out) == {"status": "drained", "active": 0}
+    assert shown.err.splitlines() == ["corvo: 2 jobs still running", "corvo: 1 jobs still running"]
+
+
+def test_a_drain_gives_up_after_its_timeout(
+    playback: Playback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_AGAIN_S", 0)
+    playback.answer("POST", "/queues/mail/drain", QueueDraining("draining", 2))
+    playback.answer("GET", "/queues/mail", a_detail(draining=True, active=2))
+
+    assert run(["drain", "mail", "--timeout", "10ms"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.strip() == "mail  draining, 2 still active"
+    assert "2 jobs of mail still run after 10ms; the queue stays paused" in shown.err
+    assert run(["drain", "mail", "--timeout", "soon"]) == 2
 
 
 def test_a_drain_that_somebody_ends_is_told(
@@ -97,7 +113,7 @@ def test_a_drain_that_somebody_ends_is_told(
     playback.answer("GET", "/queues/mail", a_detail(active=2))
 
     assert run(["drain", "mail", "--wait"]) == 1
-    assert "somebody has ended the drain" in capsys.readouterr().err
+    assert "the drain of mail was ended by another command" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -107,6 +123,7 @@ def test_a_drain_that_somebody_ends_is_told(
         (["queue", "clear", "mail"], "POST", "/queues/mail/clear"),
         (["queue", "delete", "mail"], "DELETE", "/queues/mail?confirm=true"),
         (["queue", "delete", "mail", "--force"], "DELETE", "/queues/mail?confirm=true&force=true"),
+        (["destroy", "mail"], "DELETE", "/queues/mail?confirm=true"),
     ],
 )
 def test_what_destroys_asks_first(
@@ -118,14 +135,20 @@ def test_what_destroys_asks_first(
     path: str,
 ) -> None:
     playback.answer(method, path, QueueCleared("cleared", 7) if "clear" in arguments else QueueChanged("deleted"))
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     assert run(arguments) == 1
+    assert "nothing was changed" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert run(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no terminal" in line and "--yes" in line
     assert playback.asked == []
-    assert "nothing was deleted" in capsys.readouterr().err
 
-    assert run([*arguments, "--yes"]) == 0
-    assert [(asked.method, asked.path) for asked in playback.asked] == [(method, "/api/v1" + path)]
-    assert capsys.readouterr().out.strip() in ("mail  cleared, 7 jobs deleted", "mail  deleted")
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    for sure in ([], ["--yes"], ["--confirm"]):
+        assert run([*arguments, *sure]) == 0
+        assert capsys.readouterr().out.strip() in ("mail  cleared, 7 jobs deleted", "mail  deleted")
+    assert [(asked.method, asked.path) for asked in playback.asked] == [(method, "/api/v1" + path)] * 3
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from corvo.cli.main import run
 from corvo.cli.supervise import node_reset
 from corvo.runtime.process import RUN, Identity, take_lock, write_identity
+from tests.cli.answers import Terminal
 
 CLUSTER = Identity("c", "node-2", 4, founders=("node-1", "node-2", "node-3"))
 REST = ["01.made", "01.reset", "02", "02.made"]
@@ -60,10 +61,23 @@ def test_a_replica_that_never_started_can_be_reset(data_dir: Path) -> None:
     assert "03.reset" in names(data_dir)
 
 
+def test_without_a_terminal_it_needs_yes(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = names(data_dir)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+
+    assert reset(data_dir) == 2
+
+    assert names(data_dir) == before
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no terminal" in line and "--yes" in line
+
+
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
 def test_without_yes_it_asks(data_dir: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
     before = names(data_dir)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
 
     assert reset(data_dir) == code
 
@@ -139,7 +153,7 @@ def test_the_mark_is_on_disk_before_anything_is_removed(data_dir: Path, monkeypa
 
     monkeypatch.setattr(node_reset, "_move_away", power_cut)
     with pytest.raises(KeyboardInterrupt):
-        node_reset.reset(str(data_dir), 1, lambda question: True)
+        node_reset.reset(str(data_dir), 1, lambda question: None)
 
     assert {"01", "01.reset"} <= set(names(data_dir))
     assert (data_dir / "shards" / "01" / "CURRENT").exists()
