@@ -22,12 +22,12 @@ JOB = "s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8"
 _ACTION = re.compile(r"/jobs/\{job_id\}/([a-z]+)")
 _HEAD = '''"""`corvo job`: plain actions on one job. Written by `python -m corvo.cli.derive`: do not edit."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from corvo.cli.commands.job import JobId, act, app
-from corvo.cli.commands.requests import OutputFormat, ServerUrl
+from corvo.cli.commands.requests import OutputFormat, PriorityName, ServerUrl
 from corvo.client import DEFAULT_SERVER
 '''
 
@@ -71,6 +71,8 @@ def _command(name: str, endpoint: Endpoint) -> str:
 
 def _parameter(field: msgspec.structs.FieldInfo) -> str:
     kind, description = _kind(field.type)
+    if field.name == "priority":
+        kind = "PriorityName"  # with `low`, which the server does not know
     words = [f"help={description!r}"] if description else []
     if field.required:
         return f"{field.name}: Annotated[{kind}, typer.Argument({', '.join(words)})]"

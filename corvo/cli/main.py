@@ -1,11 +1,13 @@
 """The command `corvo`: every command, its flags and its help.
 
-Exit codes: 0 done; 1 the server refused or cannot be reached; 2 wrong usage or settings. Errors are one line each on
-standard error that says what to do. What is not foreseen here is a bug, and shows its traceback.
+Exit codes: 0 done; 1 the server refused, cannot be reached, or nothing was changed; 2 wrong usage or settings, or a
+destructive command without a terminal and without --yes. An error is one line on standard error that says what to do,
+or with --output json one JSON object. Anything else is a bug and shows its traceback.
 """
 
 import os
 import sys
+import time
 from typing import Annotated, Literal, NoReturn
 
 import typer
@@ -24,10 +26,25 @@ from corvo.cli.commands import (
     queue,
     schedules,
     search,
+    seed,
     why,
 )
 from corvo.cli.commands.flags import Flags, load_settings, with_settings
-from corvo.cli.commands.requests import MISUSED, OK, REFUSED, Commands, OutputFormat, ServerUrl, asking, complain, stop
+from corvo.cli.commands.help import JOBS, MANY_JOBS, QUEUES, SERVER, TOOLS, WATCH
+from corvo.cli.commands.requests import (
+    MISUSED,
+    OK,
+    REFUSED,
+    Commands,
+    OutputFormat,
+    PriorityName,
+    ServerUrl,
+    asking,
+    expect_json,
+    report_error,
+    stop,
+)
+from corvo.cli.commands.times import HINT, moment
 from corvo.client import DEFAULT_SERVER
 from corvo.model.limits import NODES_MAX, SHARDS_MAX
 from corvo.runtime.addresses import PORT_MAX
@@ -36,23 +53,13 @@ from corvo.runtime.settings import BadSettings, names
 
 app = Commands(
     name="corvo",
-    help="Corvo, a job server: start one, give it jobs, look at them.",
+    help="Corvo, a job server: start a server, enqueue jobs, watch and control them.",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich help takes twice the time to come up
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.add_typer(batch.app, name="batch")
-app.add_typer(bulk.app, name="bulk")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(node.app, name="node")
-app.add_typer(job.app, name="job")
-app.add_typer(queue.app, name="queue")
-app.add_typer(schedules.app, name="schedules")
 
-# The choices of the core, written again because importing it slows `corvo --help` by a quarter; a test compares.
-PriorityName = Literal["critical", "high", "normal"]
+# Copies of the core's choices, as in requests.py; a test compares them.
 UntilName = Literal["done", "period", "start"]
 PolicyName = Literal["fail", "cancel", "run"]
 FsyncName = Literal["on", "off"]
@@ -63,25 +70,42 @@ def main() -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code. Only what a user can put right is caught, and it is said."""
+    """The exit code. Only errors that a user can correct are caught."""
+    expect_json(arguments)
     try:
         code = app(arguments, prog_name="corvo", standalone_mode=False)
     except typer.TyperException as error:
         if message := error.format_message():
-            complain(f"{message.rstrip('.')}; corvo --help shows the usage")
+            report_error(MISUSED, f"{message.rstrip('.')}; corvo --help shows the usage")
         return error.exit_code
     except typer.Abort:
-        complain("interrupted")
+        report_error(REFUSED, "interrupted")
         return REFUSED
     return code if isinstance(code, int) else OK
 
 
-@app.command()
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"corvo {__version__}")
+        raise typer.Exit
+
+
+# Not `app.callback`, which would add --output to `corvo` itself.
+@typer.Typer.callback(app)
+def corvo(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(rich_help_panel=SERVER)
 @with_settings
 def server(flags: Flags, config: str | None) -> None:
-    """Start a node: gateway, shards and mirror, kept running until Ctrl-C or SIGTERM.
+    """Start a server. It runs until Ctrl-C or SIGTERM.
 
-    A flag wins over its variable, a variable over the settings file.
+    A flag overrides its environment variable, which overrides the settings file.
 
     \b
     Examples:
@@ -108,15 +132,16 @@ def server(flags: Flags, config: str | None) -> None:
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVER)
 @with_settings
-def config(flags: Flags, config: str | None) -> None:
-    """Print each setting, its value and where it comes from, as `corvo server` would see it.
+def config(flags: Flags, config: str | None, output: str) -> None:
+    """Print each setting, its value and where it comes from, as `corvo server` would read them.
 
     \b
     Examples:
       corvo config
       corvo config --config corvo.toml --shards 8
+      corvo config --output json | jq -r .data_dir.value
     """
     from corvo.cli.screen import show  # lazy: rich
 
@@ -124,11 +149,13 @@ def config(flags: Flags, config: str | None) -> None:
         settings, origins = load_settings(flags, config, os.environ)
     except BadSettings as error:
         stop(MISUSED, *error.faults)
-    values = ((name, without_password(str(getattr(settings, name))), origins[name]) for name in names())
-    show.table(show.settings_rows(values))
+    values = {name: without_password(str(getattr(settings, name))) for name in names()}
+    rows = [(name, value, origins[name]) for name, value in values.items()]
+    as_json = {name: {"value": value, "from": origin} for name, value, origin in rows}
+    show.answer(as_json, output == "json", lambda: show.settings_rows(rows))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVER)
 def local(
     nodes: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=NODES_MAX, help="nodes to start  [default: 3]")
@@ -178,52 +205,56 @@ def local(
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(rich_help_panel=JOBS)
 def enqueue(
-    queue: Annotated[str, typer.Argument(help="queue that gets the job")],
+    queue: Annotated[str, typer.Argument(help="name of the queue")],
     payload: Annotated[str, typer.Argument(help="JSON; - reads it from standard input")] = "{}",
-    priority: Annotated[PriorityName, typer.Option(help="higher ones are fetched first")] = "normal",
-    max_retries: Annotated[int | None, typer.Option(metavar="N", help="attempts in all")] = None,
+    priority: Annotated[
+        PriorityName, typer.Option(help="higher ones are fetched first; low is the same as normal")
+    ] = "normal",
+    max_retries: Annotated[int | None, typer.Option(metavar="N", help="number of attempts")] = None,
     scheduled_at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="not before this moment, such as 2026-01-31T09:00:00Z")
+        str | None, typer.Option(metavar="WHEN", help="run not before this; 1h is in an hour" + HINT)
     ] = None,
-    delay: Annotated[str | None, typer.Option(metavar="SPAN", help="not before so long from now, such as 10m")] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="wait this long before it runs, such as 10m")
+    ] = None,
     expire_after: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="end it as dead if it is not done so long from now")
+        str | None, typer.Option(metavar="SPAN", help="expire it (dead) if it is not done within this time")
     ] = None,
     unique_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="make no job while one of the queue holds this key")
+        str | None, typer.Option(metavar="KEY", help="create no job while another one of the queue holds this key")
     ] = None,
     unique_period: Annotated[
-        int | None, typer.Option(metavar="SECONDS", help="it holds the key for so long at most  [default: 3600]")
+        int | None, typer.Option(metavar="SECONDS", help="hold the key no longer than this  [default: 3600]")
     ] = None,
-    unique_until: Annotated[UntilName, typer.Option(help="when the key is free again")] = "done",
+    unique_until: Annotated[UntilName, typer.Option(help="when the key is released")] = "done",
     idempotency_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="make no job while one with this key is kept, also an ended one")
+        str | None,
+        typer.Option(metavar="KEY", help="create no job while one with this key is stored, even an ended one"),
     ] = None,
-    depends_on: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="wait for this job; may be given several times")
-    ] = None,
+    depends_on: Annotated[list[str] | None, typer.Option(metavar="ID", help="wait for this job; repeatable")] = None,
     on_dependency_failure: Annotated[
-        PolicyName, typer.Option(help="what becomes of it when such a job is lost")
+        PolicyName, typer.Option(help="what happens when such a job does not complete")
     ] = "fail",
-    batch: Annotated[str | None, typer.Option(metavar="ID", help="an open batch that the job is added to")] = None,
-    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="may be given several times")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="ID", help="open batch to add the job to")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="add a tag; repeatable")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="JSON", help="tags as an object")] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Enqueue one job and print its id. For chains and backoffs use `POST /api/v1/enqueue`.
+    """Enqueue one job and print its id. Chains and backoffs need `POST /api/v1/enqueue`.
 
     \b
     Examples:
       corvo enqueue mail '{"to": "ada@example.org"}'
-      corvo enqueue mail --priority high --tag team=billing --scheduled-at 2026-01-31T09:00:00Z
+      corvo enqueue mail --priority high --tag team=billing --scheduled-at 2030-01-31T09:00:00Z
       corvo enqueue sync '{"user": 7}' --unique-key user-7 --delay 10m --expire-after 1h
       corvo enqueue cake.serve --depends-on s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --on-dependency-failure cancel
       cat job.json | corvo enqueue mail -
     """
-    from corvo.cli.commands import bodies  # lazy: rich, and the operations with msgspec
-    from corvo.cli.screen import show  # lazy: rich, and the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.screen import show  # lazy: rich
 
     try:
         body = bodies.enqueue_body(
@@ -232,8 +263,9 @@ def enqueue(
             priority=priority,
             max_retries=max_retries,
             tags=tag or [],
+            tags_json=tags,
             depends_on=depends_on or [],
-            scheduled_at=scheduled_at,
+            scheduled_at=None if scheduled_at is None else moment(scheduled_at, time.time_ns(), is_ahead=True),
             delay=delay,
             expire_after=expire_after,
             unique_key=unique_key,
@@ -243,20 +275,20 @@ def enqueue(
             on_dependency_failure=on_dependency_failure,
             batch_id=batch,
         )
-    except bodies.BadArgument as error:
+    except ValueError as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer = client.enqueue(body)
     show.answer(answer, output == "json", lambda: show.enqueued(answer))
 
 
-@app.command()
+@app.command(rich_help_panel=JOBS)
 def inspect(
     job_id: Annotated[str, typer.Argument(help="id of the job")],
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Show one job with its failures, as the shard that holds it knows it now.
+    """Show one job with its errors, as its shard knows it now.
 
     \b
     Examples:
@@ -270,19 +302,19 @@ def inspect(
     show.answer(job, output == "json", lambda: show.job(job))
 
 
-for action in (*derived.ACTIONS, job.delete, job.replay):  # also without `job`, as people type them
-    app.command()(action)
-app.command()(why.why)
-app.command()(events.events)
-app.command()(bench.bench)
-app.command()(search.search)
-for _command in (queue.pause, queue.resume, queue.drain, queue.clear):  # as people type them in a hurry
-    app.command()(_command)
+app.command(rich_help_panel=JOBS)(why.why)
+for _command in (*derived.ACTIONS, job.delete, job.replay):
+    app.command(rich_help_panel=JOBS)(_command)
+app.add_typer(job.app, name="job", rich_help_panel=JOBS)
+app.command(rich_help_panel=MANY_JOBS)(search.search)
+app.add_typer(bulk.app, name="bulk", rich_help_panel=MANY_JOBS)
+for _command in (lists.dead, lists.held):
+    app.command(rich_help_panel=MANY_JOBS)(_command)
 
 
-@app.command()
+@app.command(rich_help_panel=QUEUES)
 def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """List all queues: jobs in each state, rates, and how long the oldest job has been there that is pending.
+    """List all queues: jobs by state, rates, age of the oldest pending job.
 
     \b
     Examples:
@@ -296,9 +328,16 @@ def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
     show.answer(answer, output == "json", lambda: show.queues(answer))
 
 
-@app.command()
+for _command in (queue.pause, queue.resume, queue.drain, queue.clear, queue.destroy):
+    app.command(rich_help_panel=QUEUES)(_command)
+app.add_typer(queue.app, name="queue", rich_help_panel=QUEUES)
+app.add_typer(schedules.app, name="schedules", rich_help_panel=QUEUES)
+app.add_typer(batch.app, name="batch", rich_help_panel=QUEUES)
+
+
+@app.command(rich_help_panel=WATCH)
 def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show the health and the figures of the node and its shards.
+    """Show the health of the server, its queues and its shards.
 
     \b
     Examples:
@@ -306,27 +345,32 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
       corvo status --server http://corvo.internal:8080 --output json
     """
     from corvo.cli.screen import show  # lazy: rich
+    from corvo.cli.screen.show_status import ServerStatus, show_status  # lazy: rich
 
     with asking(server) as client:
-        answer = client.cluster_status()
-    show.answer(answer, output == "json", lambda: show.status(answer))
+        answer = ServerStatus.of(client)
+    show.answer(answer.as_json(), output == "json", lambda: show_status(answer))
 
 
-for _list in lists.COMMANDS:
-    app.command()(_list)
+for _command in (lists.workers, lists.throughput, lists.errors, events.events):
+    app.command(rich_help_panel=WATCH)(_command)
 
 
-@app.command()
+@app.command(rich_help_panel=WATCH)
 def top(
-    interval: Annotated[float, typer.Option("--interval", "-d", min=0.2, max=60, help="seconds between looks")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="print one picture and exit")] = False,
-    json: Annotated[bool, typer.Option("--json", help="print one JSON object a picture, a line each")] = False,
-    count: Annotated[int | None, typer.Option("-n", metavar="COUNT", min=1, help="so many pictures, then exit")] = None,
+    interval: Annotated[float, typer.Option("--interval", "-d", min=0.2, max=60, help="seconds between updates")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="print one snapshot and exit")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object per snapshot, one per line")] = False,
+    count: Annotated[
+        int | None, typer.Option("-n", metavar="COUNT", min=1, help="print COUNT snapshots and exit")
+    ] = None,
     server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
 ) -> None:
     """Watch the server live: rates, queues, shards, workers.
 
-    Keys: q quit, p freeze, + and - change the interval. Without a terminal it prints one picture.
+    Keys: q quits, p freezes, + and - change the interval. Without a terminal it prints one snapshot. --json is the same
+    as --output json.
 
     \b
     Examples:
@@ -336,24 +380,32 @@ def top(
     """
     from corvo.cli.commands import top as view  # lazy: rich
 
-    if json or once or count is not None or not sys.stdout.isatty():
+    is_json = json or output == "json"
+    if is_json or once or count is not None or not sys.stdout.isatty():
         with asking(server) as client:
-            view.write(client, interval, count or 1, is_json=json)
+            view.write(client, interval, count or 1, is_json)
     else:
-        # No second attempts: between two looks the keys must be heard, and the next look is an attempt anyway.
+        # No second attempts: keys must be read between two updates, and the next update is another attempt.
         with asking(server, timeout_s=3.0, deadline_s=0.0) as client:
             view.watch(client, interval)
 
 
-@app.command()
-def version() -> None:
+app.add_typer(cluster.app, name="cluster", rich_help_panel=SERVER)
+app.add_typer(node.app, name="node", rich_help_panel=SERVER)
+app.command(rich_help_panel=TOOLS)(bench.bench)
+app.add_typer(seed.app, name="seed", rich_help_panel=TOOLS)
+
+
+@app.command(rich_help_panel=TOOLS)
+def version(output: OutputFormat = "table") -> None:
     """Print the version of this program.
 
     \b
-    Example:
+    Examples:
       corvo version
+      corvo version --output json
     """
-    print(f"corvo {__version__}")
+    print(f'{{"version": "{__version__}"}}' if output == "json" else f"corvo {__version__}")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from corvo.runtime.read_db import parse_read_db, without_password
 
 ENV_PREFIX = "CORVO_"
 HANG_TIMEOUT_MIN = 3.0  # a process that is well beats once a second
+_ALIASES = {("log_level", "warn"): "warning"}  # a setting and a second name of one of its values
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,7 +147,7 @@ def load(
     checked = {}
     for name, value in values.items():
         try:
-            checked[name] = msgspec.convert(value, _types()[name], strict=False)
+            checked[name] = msgspec.convert(_ALIASES.get((name, str(value)), value), _types()[name], strict=False)
         except msgspec.ValidationError as error:
             faults.append(f"{_label(name, origins[name])} is {value!r}: {_expected(name, error)}")
     settings = Settings(**checked)  # what was faulty stands at its default, so that the rest can be checked too

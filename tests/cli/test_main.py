@@ -13,10 +13,11 @@ import pytest
 
 from corvo import __version__
 from corvo.cli import main
+from corvo.cli.commands.requests import PriorityName
 from corvo.cli.main import run
 from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
 from tests.cli.answers import ID, a_status, prepare
-from tests.client.playback import Playback
+from tests.client.playback import Playback, playing
 
 COMMANDS = [
     "server",
@@ -155,6 +156,27 @@ def test_tables_hold_what_the_server_said(
     assert all(word in shown for word in words) and "\x1b" not in shown
 
 
+def test_status_shows_queues_and_shards(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["status"]) == 0
+    shown = capsys.readouterr().out
+    assert "mail" in shown and "PENDING" in shown and "SHARD" in shown
+
+    assert run(["status", "--output", "json"]) == 0
+    assert [queue["name"] for queue in msgspec.json.decode(capsys.readouterr().out)["queues"]] == ["mail"]
+
+
+def test_status_shows_the_health_while_queues_cannot_be_listed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with playing() as other:
+        other.answer("GET", "/cluster/status", a_status())
+        other.refuse("GET", "/queues", 400, "READ_DB_UNAVAILABLE", "read.db is being rebuilt")
+        assert run(["status", "--server", other.url]) == 0
+
+    shown = capsys.readouterr().out
+    assert "Corvo 0.1.0 ok" in shown and "the queues cannot be listed: read.db is being rebuilt" in shown
+
+
 def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["status", "--output", "json"]) == 0
 
@@ -164,7 +186,7 @@ def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_choices_are_those_of_the_core() -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(EnqueueBody)}
 
-    assert get_args(main.PriorityName) == get_args(fields["priority"])
+    assert get_args(PriorityName) == (*get_args(fields["priority"]), "low")
     assert get_args(main.UntilName) == get_args(get_args(fields["unique_until"])[0])
     assert get_args(main.PolicyName) == get_args(get_args(fields["on_dependency_failure"])[0])
 

@@ -10,7 +10,6 @@ from corvo.client import DEFAULT_SERVER
 app = Commands(
     help="Count jobs together, and let a job follow when all of them have ended.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 BatchName = Annotated[str, typer.Argument(metavar="ID", help="id of the batch")]

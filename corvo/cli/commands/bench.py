@@ -1,4 +1,4 @@
-"""`corvo bench`: load on a server, and what it reached."""
+"""`corvo bench`: put load on a server and measure."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, REFUSED, OutputFormat, ServerUrl, asking, complain, stop
+from corvo.cli.commands.requests import (
+    MISUSED,
+    REFUSED,
+    OutputFormat,
+    ServerUrl,
+    Yes,
+    asking,
+    complain,
+    is_this_machine,
+    stop,
+)
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -21,40 +31,41 @@ ProtocolName = Literal["stream", "http"]
 
 
 def bench(
-    mode: Annotated[ModeName, typer.Option(help="steady: whole lives; burst: all in, all out; latency: see above")] = (
-        "steady"
-    ),
-    protocol: Annotated[ProtocolName, typer.Option(help="one WebSocket a connection, or HTTP requests")] = "stream",
-    connections: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="connections at a time")] = 8,
+    mode: Annotated[ModeName, typer.Option(help="what to measure, see above")] = ("steady"),
+    protocol: Annotated[ProtocolName, typer.Option(help="one WebSocket per connection, or HTTP requests")] = "stream",
+    connections: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="number of connections")] = 8,
     batch: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=BATCH_MAX, help="jobs a frame or request  [default: 50]")
+        int | None, typer.Option(metavar="N", min=1, max=BATCH_MAX, help="jobs per frame or request  [default: 50]")
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=10_000_000, help="end after so many  [default for burst: 20000]"),
+        typer.Option(metavar="N", min=1, max=10_000_000, help="stop after N jobs  [default for burst: 20000]"),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", min=0.1, max=3600, help="end after so long  [default: 10]")
+        float | None, typer.Option(metavar="S", min=0.1, max=3600, help="stop after S seconds  [default: 10]")
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(metavar="N", min=0.1, max=100_000, help="latency: jobs a second  [default: 100]")
+        float | None, typer.Option(metavar="N", min=0.1, max=100_000, help="latency: jobs per second  [default: 100]")
     ] = None,
     payload_bytes: Annotated[
-        int, typer.Option(metavar="N", min=0, max=1_000_000, help="about so many bytes of payload a job")
+        int, typer.Option(metavar="N", min=0, max=1_000_000, help="payload size of a job in bytes, roughly")
     ] = 100,
-    queues: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="queues to spread the jobs over")] = 8,
-    keep: Annotated[bool, typer.Option("--keep", help="leave the queues and jobs there afterwards")] = False,
-    save: Annotated[str | None, typer.Option(metavar="FILE", help="write the results there as JSON, too")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="yes, on a server that is not on this machine")] = False,
+    queues: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="number of queues")] = 8,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the queues and jobs afterwards")] = False,
+    save: Annotated[
+        str | None, typer.Option(metavar="FILE", help="also write the results to this file as JSON")
+    ] = None,
+    yes: Yes = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Put load on a server and tell what it reached; errors and overloads are counted, too.
+    """Put load on a server and measure throughput or latency.
 
-    steady: each connection enqueues, fetches and acks by the batch, as fast as it is answered. burst: all jobs in, then
-    all out. latency: one job at a time at a fixed rate, timed from the moment that it was due to be sent until a
-    waiting worker has it. The jobs go through queues of their own (bench.…), which are deleted afterwards. Ctrl-C ends
-    it and shows what was measured so far.
+    steady: each connection enqueues, fetches and acks batches of jobs as fast as the server answers. burst: first
+    enqueue all jobs, then fetch and ack them all. latency: enqueue at a fixed rate and measure the time from when a job
+    was due to be sent until a waiting worker has it. The jobs use their own queues (bench.…), which are deleted
+    afterwards. Errors and overloads are counted. Ctrl-C stops and shows what was measured so far. A server on another
+    machine needs --yes.
 
     \b
     Examples:
@@ -72,9 +83,9 @@ def bench(
     except BadPlan as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
-        if not _is_here(client.server):
+        if not is_this_machine(client.server):
             if not yes:
-                stop(MISUSED, f"{client.server} is not this machine; give --yes if it may be put under load")
+                stop(MISUSED, f"{client.server} is not this machine; give --yes to put load on it")
             complain(f"putting load on {client.server}")
         with _watching(plan) as watch:
             report = measure(client, plan, watch, is_kept=keep)
@@ -86,14 +97,6 @@ def bench(
     show.answer(report, output == "json", lambda: show_bench.table(report))
     if report.errors or not report.is_whole:
         raise typer.Exit(REFUSED)
-
-
-def _is_here(server: str) -> bool:
-    from urllib.parse import urlsplit  # lazy: as the rest of this command
-
-    from corvo.runtime.addresses import is_loopback, join_address  # lazy: likewise
-
-    return is_loopback(join_address(urlsplit(server).hostname or "", 0))
 
 
 @contextmanager

@@ -12,7 +12,6 @@ CHANGE_S = 30.0  # a change is answered when every shard's group has agreed on i
 app = Commands(
     help="Look at the nodes of a cluster and change which belong to it.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="name of the node, its --node-id")]

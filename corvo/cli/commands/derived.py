@@ -1,11 +1,11 @@
 """`corvo job`: plain actions on one job. Written by `python -m corvo.cli.derive`: do not edit."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from corvo.cli.commands.job import JobId, act, app
-from corvo.cli.commands.requests import OutputFormat, ServerUrl
+from corvo.cli.commands.requests import OutputFormat, PriorityName, ServerUrl
 from corvo.client import DEFAULT_SERVER
 
 
@@ -147,7 +147,7 @@ def move(
 @app.command()
 def priority(
     job_id: JobId,
-    priority: Annotated[Literal["critical", "high", "normal"], typer.Argument()],
+    priority: Annotated[PriorityName, typer.Argument()],
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:

@@ -1,7 +1,7 @@
-"""The settings as flags of a command, and the one place where flags, environment and file come together.
+"""The settings as flags of a command; flags, environment and file are combined here.
 
 Flags are derived from `corvo.runtime.settings`, so a new setting is a new flag without a line here. They are text until
-`load` checks them: it finds every fault at once, where the parser of the command line would stop at the first.
+`load` checks them: it reports every fault, where the parser of the command line would stop at the first.
 """
 
 import inspect
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from corvo.cli.commands.requests import MISUSED, OutputFormat, stop
 from corvo.runtime.clustering import pod_of
 from corvo.runtime.settings import ENV_PREFIX, BadSettings, Origins, Settings, describe, load, names
 
@@ -22,16 +23,24 @@ _SECOND_NAMES = {"shards": "--raft-shards"}
 Flags = dict[str, str | bool | None]
 
 
-def with_settings(command: Callable[[Flags, str | None], None]) -> Callable[..., None]:
-    """A command that takes every setting as a flag, and `--config`."""
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes every setting as a flag, and `--config`; `output` if it has such a parameter."""
+    own = [one for one in inspect.signature(command).parameters if one == "output"]
 
-    def run(config: str | None, **flags: str | bool | None) -> None:
-        command(flags, config)
+    def run(config: str | None, durable: bool = False, **flags: Any) -> None:
+        others = {name: flags.pop(name) for name in own}
+        if durable:
+            if flags["fsync"] not in (None, "on"):
+                stop(MISUSED, f"--durable and --fsync {flags['fsync']} exclude each other")
+            flags["fsync"] = "on"
+        command(flags, config, **others)
 
     parameters = [
         _parameter("config", typer.Option("--config", metavar="FILE", help=f"settings as TOML [{CONFIG_VARIABLE}]"))
     ]
     parameters += [_parameter(name, _option(name)) for name in names()]
+    parameters.append(_switch("durable", typer.Option("--durable", help="same as --fsync on, which is the default")))
+    parameters += [_output() for _ in own]
     run.__name__ = command.__name__
     run.__doc__ = command.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
@@ -80,6 +89,14 @@ def _option(name: str) -> Any:
         return typer.Option(f"{flag_of(name)}/--no-{flag_of(name)[2:]}", help=f"{describe(name)} [{origin}]")
     names_ = [flag_of(name), *filter(None, [_SECOND_NAMES.get(name)])]
     return typer.Option(*names_, metavar="VALUE", help=f"{describe(name)} [{origin}]")
+
+
+def _switch(name: str, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
+
+
+def _output() -> inspect.Parameter:
+    return inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default="table", annotation=OutputFormat)
 
 
 def _parameter(name: str, option: Any) -> inspect.Parameter:

@@ -1,4 +1,4 @@
-"""`corvo job`: act on one job. These commands may also be typed without `job`.
+"""`corvo job`: act on one job. These commands also exist without `job`.
 
 Plain actions are derived from the endpoints (`derived.py`); here are those that need more.
 """
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from corvo.ops.jobs.actions import Done
 
 app = Commands(
-    help="Act on one job: run it again, stop it, hold it, move it.",
+    help="Act on one job: retry, cancel, hold, move and so on.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
 )
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="id of the job")]
@@ -24,11 +23,13 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="id of the job")]
 
 def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str) -> None:
     """Ask for an endpoint by its name. Fields that were not given are left to the server."""
+    from corvo.cli.commands.bodies import tier  # lazy: the operations with msgspec
     from corvo.cli.screen import show  # lazy: rich
     from corvo.client.calls import BadBody, body_of, call_of  # lazy: the operations with msgspec
 
     try:
-        body = body_of(name, {field: value for field, value in fields.items() if value is not None})
+        given = {field: tier(value) if field == "priority" else value for field, value in fields.items()}
+        body = body_of(name, {field: value for field, value in given.items() if value is not None})
     except BadBody as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
@@ -50,7 +51,7 @@ def delete(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
 
 @app.command()
 def replay(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Enqueue a new job that begins at the checkpoint of this one, and print its id.
+    """Enqueue a new job that starts at the checkpoint of this one, and print its id.
 
     \b
     Examples:

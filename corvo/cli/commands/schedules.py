@@ -1,4 +1,4 @@
-"""`corvo schedules`: cron schedules, made, looked at, stopped."""
+"""`corvo schedules`: list, create, change and pause cron schedules."""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, PriorityName, ServerUrl, asking, stop
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -14,20 +14,18 @@ if TYPE_CHECKING:
     from corvo.queries.schedule_view import ScheduleView
 
 app = Commands(
-    help="Make cron schedules, look at them, stop them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # as in main.py
+    help="List, create, change and pause cron schedules. Without a command, list them.",
+    invoke_without_command=True,
 )
 
-# The choices of the core, written again for the same reason as in main.py; a test compares.
-PriorityName = Literal["critical", "high", "normal"]
+# Copies of the core's choices, as in requests.py; a test compares them.
 CatchUpName = Literal["skip", "last", "all"]
 
 ScheduleName = Annotated[str, typer.Argument(metavar="SCHEDULE", help="name or id of the schedule")]
 
 
 def _answer(server: str, output: str, ask: "Callable[[Client], ScheduleView]") -> None:
-    """Ask for one schedule, as it is by then, and show it."""
+    """Show the schedule that the server answers with."""
     from corvo.cli.screen import show_schedules  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 
@@ -36,9 +34,21 @@ def _answer(server: str, output: str, ask: "Callable[[Client], ScheduleView]") -
     answer(view, output == "json", lambda: show_schedules.schedule(view))
 
 
+@app.callback()
+def schedules(context: typer.Context, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+    """List, create, change and pause cron schedules. Without a command, list them.
+
+    \b
+    Example:
+      corvo schedules
+    """
+    if context.invoked_subcommand is None:
+        list_(server, output)
+
+
 @app.command("list")
 def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """List all schedules by name, each with its next and its last slot.
+    """List all schedules by name, with the next and the last run.
 
     \b
     Examples:
@@ -55,7 +65,7 @@ def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") ->
 
 @app.command()
 def show(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show a schedule with its next five slots.
+    """Show a schedule with its next five runs.
 
     \b
     Examples:
@@ -67,29 +77,28 @@ def show(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Out
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="a name that no other schedule has")],
-    cron: Annotated[str, typer.Argument(help="when: five fields, six with the seconds last, @daily, '@every 90s' …")],
+    name: Annotated[str, typer.Argument(help="unique name")],
+    cron: Annotated[str, typer.Argument(help="five fields, or six with seconds last, or @daily, '@every 90s' …")],
     queue: Annotated[str, typer.Argument(help="queue of the jobs")],
-    payload: Annotated[str, typer.Argument(help="payload of the jobs: JSON; - reads it from standard input")] = "{}",
+    payload: Annotated[str, typer.Argument(help="payload of the jobs as JSON; - reads standard input")] = "{}",
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="time zone of the expression")] = "UTC",
     priority: Annotated[PriorityName, typer.Option(help="priority of the jobs")] = "normal",
     max_retries: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="attempts in all; the server's default when not given")
+        int | None, typer.Option(metavar="N", min=0, help="number of attempts; default: the server's")
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="tag of the jobs; may be given several times")
-    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="tag of the jobs; repeatable")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="JSON", help="tags of the jobs as an object")] = None,
     unique_key: Annotated[
-        str, typer.Option(metavar="KEY", help="make no job while one with this key waits or runs")
+        str, typer.Option(metavar="KEY", help="create no job while one with this key waits or runs")
     ] = "",
-    catch_up: Annotated[CatchUpName, typer.Option(help="which slots fire that were missed")] = "last",
+    catch_up: Annotated[CatchUpName, typer.Option(help="which missed runs are made up for")] = "last",
     catch_up_max: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most so many")
+        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most N runs")
     ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Make a schedule. One that exists is left alone if it is the same, and refused if not.
+    """Create a schedule. If it exists, an identical one is left as it is and a different one is an error.
 
     \b
     Examples:
@@ -109,6 +118,7 @@ def create(
             priority=priority,
             max_retries=max_retries,
             tags=tag or [],
+            tags_json=tags,
             unique_key=unique_key,
             catch_up=catch_up,
             catch_up_max=catch_up_max,
@@ -121,31 +131,30 @@ def create(
 @app.command()
 def update(
     schedule: ScheduleName,
-    cron: Annotated[str | None, typer.Option(metavar="CRON", help="when; counts from now on")] = None,
+    cron: Annotated[str | None, typer.Option(metavar="CRON", help="new expression; applies from now on")] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="time zone of the expression")] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="queue of the jobs")] = None,
     payload: Annotated[
-        str | None, typer.Option(metavar="JSON", help="payload of the jobs; - reads it from standard input")
+        str | None, typer.Option(metavar="JSON", help="payload of the jobs; - reads standard input")
     ] = None,
     priority: Annotated[PriorityName | None, typer.Option(help="priority of the jobs")] = None,
-    max_retries: Annotated[int | None, typer.Option(metavar="N", min=0, help="attempts in all")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="instead of all tags; may be given several times")
-    ] = None,
+    max_retries: Annotated[int | None, typer.Option(metavar="N", min=0, help="number of attempts")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="replaces all tags; repeatable")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="JSON", help="replaces all tags; an object")] = None,
     unique_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="make no job while one with this key waits or runs; '': none")
+        str | None, typer.Option(metavar="KEY", help="create no job while one with this key waits or runs; '': none")
     ] = None,
     unique_period: Annotated[
-        int | None, typer.Option(metavar="SECONDS", min=0, help="a job holds the key for so long at most")
+        int | None, typer.Option(metavar="SECONDS", min=0, help="a job holds the key no longer than this")
     ] = None,
-    catch_up: Annotated[CatchUpName | None, typer.Option(help="which slots fire that were missed")] = None,
+    catch_up: Annotated[CatchUpName | None, typer.Option(help="which missed runs are made up for")] = None,
     catch_up_max: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most so many")
+        int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most N runs")
     ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Change a schedule. What is not given stays as it is.
+    """Change a schedule. Options that are not given stay unchanged.
 
     \b
     Examples:
@@ -158,10 +167,11 @@ def update(
         body = bodies.new_terms(
             sys.stdin.read() if payload == "-" else payload,
             tag or [],
+            tags,
             cron=cron,
             timezone=timezone,
             queue=queue,
-            priority=priority,
+            priority=bodies.tier(priority),
             max_retries=max_retries,
             unique_key=unique_key,
             unique_period=unique_period,
@@ -175,7 +185,7 @@ def update(
 
 @app.command()
 def pause(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Let no slot fire until the schedule is resumed. What is missed meanwhile stays missed.
+    """Pause a schedule. Runs that are missed meanwhile are not made up for.
 
     \b
     Examples:
@@ -187,7 +197,7 @@ def pause(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Ou
 
 @app.command()
 def resume(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Let the slots of a paused schedule fire again, from now on.
+    """Resume a paused schedule, from now on.
 
     \b
     Examples:
@@ -199,7 +209,7 @@ def resume(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: O
 
 @app.command()
 def run(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Make the schedule's job now, beside its slots; also of one that is paused.
+    """Enqueue the job of a schedule now, in addition to its runs. Works while paused.
 
     \b
     Examples:
@@ -215,7 +225,7 @@ def run(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Outp
 
 @app.command()
 def delete(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Delete a schedule. Jobs that it has made stay.
+    """Delete a schedule. Its jobs stay.
 
     \b
     Examples:

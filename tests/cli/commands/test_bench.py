@@ -14,7 +14,7 @@ from corvo.cli.main import run
         (["--batch", "513"], "--batch"),
         (["--mode", "furious"], "--mode"),
         (["--protocol", "smoke-signals"], "--protocol"),
-        (["--server", "http://192.0.2.1:8080"], "is not this machine; give --yes if it may be put under load"),
+        (["--server", "http://192.0.2.1:8080"], "is not this machine; give --yes to put load on it"),
         (["--server", "ftp://localhost"], "is no address of a server"),
     ],
 )

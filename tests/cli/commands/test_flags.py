@@ -1,5 +1,6 @@
 """Settings from flags, environment and file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,12 @@ def test_every_fault_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
 
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3 and all(line.startswith("corvo: --") for line in lines)
+
+
+def test_durable_is_fsync_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORVO_FSYNC", "off")
+
+    assert run(["config", "--durable", "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fsync"] == {"value": "on", "from": "flag"}
+    assert run(["config", "--durable", "--fsync", "off"]) == 2
+    assert "--durable and --fsync off exclude each other" in capsys.readouterr().err

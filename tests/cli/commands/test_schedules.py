@@ -52,9 +52,21 @@ def test_each_command_explains_itself_with_an_example(command: str, capsys: pyte
     assert "Example" in shown and f"  corvo schedules {command}" in shown
 
 
+@pytest.mark.parametrize("words", [["schedules"], ["schedules", "list"]])
+def test_without_a_command_they_are_listed(
+    playback: Playback, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    playback.answer("GET", "/schedules", [])
+
+    assert run([*words, "--output", "json"]) == 0
+
+    assert capsys.readouterr().out == "[]\n"
+    assert [asked.path for asked in playback.asked] == ["/api/v1/schedules"]
+
+
 def test_the_choices_are_those_of_the_core() -> None:
     assert get_args(commands.CatchUpName) == get_args(create_schedule.CatchUpName)
-    assert get_args(commands.PriorityName) == get_args(create_schedule.PriorityName)
+    assert get_args(commands.PriorityName) == (*get_args(create_schedule.PriorityName), "low")
 
 
 def test_create_sends_what_was_asked(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:

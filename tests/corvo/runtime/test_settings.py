@@ -11,6 +11,16 @@ def faults_of(flags: dict | None = None, environ: dict | None = None, file_text:
     return bad.value.faults
 
 
+@pytest.mark.parametrize(
+    ("flags", "environ", "file_text"),
+    [({"log_level": "warn"}, {}, ""), ({}, {"CORVO_LOG_LEVEL": "warn"}, ""), ({}, {}, 'log_level = "warn"')],
+)
+def test_warn_is_a_second_name_of_warning(flags: dict[str, str], environ: dict[str, str], file_text: str) -> None:
+    settings, _ = load(flags, environ, file_text)
+
+    assert settings.log_level == "warning"
+
+
 def test_without_sources_every_value_is_the_default() -> None:
     settings, origins = load({}, {})
 
