@@ -22,7 +22,7 @@ JOB = "s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8"
 _ACTION = re.compile(r"/jobs/\{job_id\}/([a-z]+)")
 _HEAD = '''"""`corvo job`: plain actions on one job. Written by `python -m corvo.cli.derive`: do not edit."""
 
-from typing import Annotated
+from typing import {names}
 
 import typer
 
@@ -40,7 +40,10 @@ def source() -> str:
         if endpoint.method == "POST" and (match := _ACTION.fullmatch(endpoint.path)) and match[1] not in by_hand
     ]
     commands = [_command(name, endpoint) for name, endpoint in actions]
-    return "\n".join([_HEAD, *commands, f"\nACTIONS = ({', '.join(name for name, _ in actions)})\n"])
+    names = "Annotated, Literal" if any("Literal[" in command for command in commands) else "Annotated"
+    return "\n".join(
+        [_HEAD.format(names=names), *commands, f"\nACTIONS = ({', '.join(name for name, _ in actions)})\n"]
+    )
 
 
 def _command(name: str, endpoint: Endpoint) -> str:

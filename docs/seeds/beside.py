@@ -77,28 +77,28 @@ HTTP = Section(
 COMMANDS = Section(
     "Commands",
     (
-        building(
+        works(
             "beside-corvo-url",
             "`CORVO_URL`",
-            "`CORVO_SERVER`.",
+            "Beside `CORVO_SERVER`, which wins.",
             Shell("unset CORVO_SERVER; CORVO_URL=$URL corvo queues", ("QUEUE",)),
         ),
-        building(
+        works(
             "beside-api-key",
             "`--api-key`, `CORVO_API_KEY`",
-            "There is no authentication.",
+            "Sent as `X-API-Key`, also by `corvo bench`. The server does not ask for it yet.",
             Shell("corvo queues --api-key sk_1"),
         ),
-        building(
+        works(
             "beside-output-json",
             "`--output-json`",
-            "`--output json`.",
+            "The same as `--output json`.",
             Shell("corvo queues --output-json | python -m json.tool"),
         ),
-        building(
+        works(
             "beside-search-array",
             "`corvo search --output json` is a list of jobs",
-            "An object with `jobs`, total and cursor.",
+            "`--page` prints an object with total and cursor.",
             Shell("corvo search --queue seed.array --state dead --output json", ("$JOB",)),
             Shell(
                 "corvo search --queue seed.array --state dead --output json "
@@ -107,19 +107,24 @@ COMMANDS = Section(
             before=dead("seed.array"),
             fresh=["seed.array"],
         ),
-        building(
+        works(
             "beside-tags-json",
             "`corvo enqueue --tags JSON`",
-            "`--tag KEY=VALUE`, several times.",
+            "Beside `--tag KEY=VALUE`.",
             Shell("""corvo enqueue seed.tags '{}' --tags '{"tenant": "acme"}'"""),
         ),
-        building(
+        works(
             "beside-scheduled-date",
             "`corvo enqueue --scheduled-at 2029-02-10`",
-            "A time needs an hour and an offset.",
+            "Its midnight in UTC.",
             Shell("corvo enqueue seed.dates '{}' --scheduled-at $DATE", ("scheduled",)),
         ),
-        building("beside-seed-demo", "`corvo seed demo`", "None.", Shell("corvo seed demo --count 8")),
+        works(
+            "beside-seed-demo",
+            "`corvo seed demo`",
+            "Jobs in all states in queues `demo.…`.",
+            Shell("corvo seed demo --count 8"),
+        ),
         building(
             "beside-python-client",
             "Python client: `enqueue_batch`, `ack_batch`, `fail_batch`",

@@ -141,10 +141,10 @@ DURABILITY = Section(
             "fsync is on: what is acknowledged survives a power cut. `--fsync off` is the seed's default.",
             Shell("corvo config --fsync off", ("off",)),
         ),
-        building(
+        works(
             "durable-flag",
             "`--durable`",
-            "`--fsync on`, the default.",
+            "The same as `--fsync on`, the default.",
             Shell("corvo config --durable"),
         ),
         differs("durable-anchor", "the Raft log is the anchor", "Log and state are one LevelDB and one batch."),

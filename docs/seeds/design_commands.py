@@ -96,7 +96,7 @@ QUEUES = Section(
             get("/queues/seed.paused", {"paused": False}),
             before=[post("/queues/seed.paused/pause")],
         ),
-        building(
+        works(
             "cli-clear",
             "`corvo clear <queue>`",
             "Asks first at a terminal; without one it needs `--yes`, and says so.",
@@ -105,10 +105,10 @@ QUEUES = Section(
             get("/jobs/$JOB", status=404),
             before=[enqueued("seed.cleared")],
         ),
-        building(
+        works(
             "cli-drain",
             "`corvo drain <queue>`",
-            "Waits for active jobs only with `--wait`.",
+            "`--no-wait` returns at once, `--timeout` stops the waiting.",
             Shell(
                 "corvo drain seed.slow &\n"
                 'until curl -s "$URL/api/v1/queues/seed.slow" '
@@ -119,10 +119,10 @@ QUEUES = Section(
             before=active("seed.slow"),
             fresh=["seed.slow"],
         ),
-        building(
+        works(
             "cli-destroy",
             "`corvo destroy <queue> --confirm`",
-            "`corvo queue delete <queue> --yes`.",
+            "Also `corvo queue delete`; `--yes` is the same as `--confirm`.",
             Shell("corvo destroy seed.destroyed --confirm"),
             get("/queues/seed.destroyed", status=404),
             before=[enqueued("seed.destroyed")],
@@ -165,10 +165,10 @@ SEARCH = Section(
             before=[enqueued("emails.send", more='"tags": {"tenant": "acme-corp"}')],
             fresh=["emails.send"],
         ),
-        building(
+        works(
             "cli-search-error-date",
             '`corvo search --error-contains "SMTP" --created-after 2026-02-10`',
-            "A time needs an hour and an offset: `2026-02-10T00:00:00Z`.",
+            "A date is its midnight in UTC; `1h` is an hour ago.",
             Shell('corvo search --error-contains "SMTP" --created-after 2026-02-10', ("$JOB",)),
             before=dead("emails.send"),
             fresh=["emails.send"],
@@ -182,10 +182,10 @@ SEARCH = Section(
             before=dead("emails.send"),
             fresh=["emails.send"],
         ),
-        building(
+        works(
             "cli-pipe-everything",
             "`corvo search --queue old.queue --state pending | corvo bulk move new.queue`",
-            "Moves the first 50 jobs; `search --all` finds them all.",
+            "A pipe gets every job that matches, not one page.",
             Shell("corvo search --queue old.queue --state pending | corvo bulk move new.queue"),
             _ALL_MOVED,
             before=[Http("POST /api/v1/enqueue/batch", f'{{"jobs": [{_MANY_JOBS}]}}', 201)],
@@ -239,10 +239,10 @@ SERVER = Section(
             "Name of the node.",
             Shell("corvo config --node-id node-1", ("node-1",)),
         ),
-        building(
+        works(
             "cli-status",
             "`corvo status`",
-            "Health of the cluster; queues are listed by `corvo queues`.",
+            "Health, queues and shards.",
             Shell("corvo status", ("healthy", "seed.status")),
             before=[enqueued("seed.status")],
         ),
@@ -259,10 +259,10 @@ SERVER = Section(
             Shell("corvo workers", ("seed-worker",)),
             before=active("seed.workers"),
         ),
-        building(
+        works(
             "cli-schedules",
             "`corvo schedules`",
-            "`corvo schedules list`.",
+            "Also `corvo schedules list`.",
             Shell("corvo schedules", ("seed-listed",)),
             before=[
                 Http(
@@ -278,10 +278,10 @@ SERVER = Section(
             "Nodes, replicas and their lag.",
             Shell("corvo cluster status", ("SHARD", "LAG", "node-1")),
         ),
-        building(
+        works(
             "cli-output-json",
             "`--output json` for all commands",
-            "All but `corvo top`, which has `--json`, and `corvo config` and `corvo version`.",
+            "Errors are JSON too, on standard error.",
             Shell("corvo top --once --output json | jq -e ."),
             Shell("corvo version --output json | jq -e ."),
             Shell("corvo config --output json | jq -e ."),
@@ -317,18 +317,20 @@ SCRIPTS = Section(
             "script-delete-old",
             "`search --state completed --created-before \"$(date -d '7 days ago' -Iseconds)\" --output json "
             "| corvo bulk delete`",
-            "When nothing matches it says so.",
+            "When nothing matches it says so, with exit code 1.",
             Shell(
                 "corvo search --state completed --created-before \"$(date -d '7 days ago' -Iseconds)\" "
-                "--output json \\\n  | corvo bulk delete"
+                "--output json \\\n  | corvo bulk delete",
+                complains="no job id on standard input",
+                code=1,
             ),
             has_state("completed"),
             before=completed("seed.kept"),
         ),
-        building(
+        works(
             "script-count",
             "`search --state dead --output json | jq 'group_by(.queue) | map({queue: .[0].queue, count: length})'`",
-            "The answer is an object; its jobs are in `.jobs`.",
+            "An array; `--page` prints an object with total and cursor.",
             Shell(
                 "corvo search --state dead --output json "
                 "| jq 'group_by(.queue) | map({queue: .[0].queue, count: length})'",
@@ -339,7 +341,7 @@ SCRIPTS = Section(
         works(
             "script-export",
             "`search --queue reports --payload-jq '.customer_id == \"cust_42\"' --output json > jobs.json`",
-            "One object with `jobs`; with `--all`, a line a job.",
+            "An array, one job per line.",
             Shell(
                 "corvo search --queue reports --payload-jq '.customer_id == \"cust_42\"' --output json > jobs.json\n"
                 "cat jobs.json",

@@ -180,10 +180,10 @@ FLAGS = Section(
             Shell("corvo config --raft-store badger", code=2),
         ),
         _flag("log-level", "--log-level debug, info, error", "--log-level debug", "Also `info` and `error`."),
-        building(
+        works(
             "flag-log-level-warn",
             "`--log-level warn`",
-            "It is called `warning`.",
+            "A second name of `warning`.",
             Shell("corvo config --log-level warn"),
         ),
         differs(
