@@ -22,6 +22,7 @@ from corvo.cli.commands import (
     events,
     job,
     lists,
+    local_nodes,
     node,
     queue,
     schedules,
@@ -46,8 +47,6 @@ from corvo.cli.commands.requests import (
 )
 from corvo.cli.commands.times import HINT, moment
 from corvo.client import DEFAULT_SERVER
-from corvo.model.limits import NODES_MAX, SHARDS_MAX
-from corvo.runtime.addresses import PORT_MAX
 from corvo.runtime.read_db import without_password
 from corvo.runtime.settings import BadSettings, names
 
@@ -62,7 +61,6 @@ app = Commands(
 # Copies of the core's choices, as in requests.py; a test compares them.
 UntilName = Literal["done", "period", "start"]
 PolicyName = Literal["fail", "cancel", "run"]
-FsyncName = Literal["on", "off"]
 
 
 def main() -> NoReturn:
@@ -155,54 +153,7 @@ def config(flags: Flags, config: str | None, output: str) -> None:
     show.answer(as_json, output == "json", lambda: show.settings_rows(rows))
 
 
-@app.command(rich_help_panel=SERVER)
-def local(
-    nodes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=NODES_MAX, help="nodes to start  [default: 3]")
-    ] = None,
-    shards: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=SHARDS_MAX, help="shards of the cluster  [default: 4]")
-    ] = None,
-    data_dir: Annotated[str, typer.Option(metavar="DIR", help="directory of all nodes")] = "corvo-local",
-    fsync: Annotated[FsyncName, typer.Option(help="off: a power cut may lose acknowledged jobs")] = "on",
-    port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=1, max=PORT_MAX, help="first port of HTTP; free ones when not given"),
-    ] = None,
-    raft_port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=1, max=PORT_MAX, help="first port between nodes; free ones when not given"),
-    ] = None,
-    tls_cert: Annotated[
-        str, typer.Option(metavar="FILE", envvar="CORVO_TLS_CERT", help="certificate of all nodes (PEM): HTTPS only")
-    ] = "",
-    tls_key: Annotated[
-        str, typer.Option(metavar="FILE", envvar="CORVO_TLS_KEY", help="private key of the certificate (PEM)")
-    ] = "",
-    output: OutputFormat = "table",
-) -> None:
-    """Start a whole cluster on this machine, to try it out: several nodes, kept running until Ctrl-C or SIGTERM.
-
-    Each node is a `corvo server` with a directory and a log of its own below the data directory. The ports are kept
-    there, too: a second start finds the same cluster at the same addresses. With --output json one object with nodes,
-    addresses and process ids is printed when all are ready.
-
-    \b
-    Examples:
-      corvo local
-      corvo local --nodes 5 --shards 2 --port 8080
-      corvo local --data-dir /tmp/cluster --fsync off --output json
-    """
-    from corvo.cli.commands.local import run_local  # lazy: rich and httpx
-    from corvo.cli.supervise.local_layout import LayoutOptions  # lazy: as below
-    from corvo.cli.supervise.server import CannotStart  # lazy: as above, in `server`
-
-    try:
-        wishes = LayoutOptions(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
-        code = run_local(wishes, is_json=output == "json")
-    except CannotStart as error:
-        stop(MISUSED, str(error))
-    raise typer.Exit(code)
+app.add_typer(local_nodes.app, name="local", rich_help_panel=SERVER)
 
 
 @app.command(rich_help_panel=JOBS)

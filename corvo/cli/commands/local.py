@@ -1,7 +1,7 @@
-"""`corvo local`: a whole cluster on one machine, a `corvo server` for each node, until a signal.
+"""`corvo local`: a whole cluster on one machine, one `corvo server` per node, until a signal.
 
-A node that ends is reported and the rest goes on: that is what a cluster is for. Nothing is started anew, so that
-somebody who kills a node can watch the others.
+A node that ends is reported and the others go on. It is not restarted by itself, so that one can kill a node and watch;
+`corvo local start` starts it again (supervise/local_control.py).
 """
 
 import os
@@ -23,6 +23,17 @@ from rich.table import Table
 import corvo
 from corvo.cli.commands.requests import complain
 from corvo.cli.screen.show import columns, cut, plain, table
+from corvo.cli.supervise.local_control import (
+    RUNNING,
+    ControlFailed,
+    NodeReport,
+    Report,
+    Requests,
+    descendants,
+    find_node,
+    read_report,
+    write_report,
+)
 from corvo.cli.supervise.local_layout import Layout, LayoutOptions, NodePlace, settle
 from corvo.cli.supervise.server import CannotStart, check_certificate
 from corvo.cli.supervise.signals import heeding
@@ -40,25 +51,6 @@ NOT_INHERITED = {
 }
 
 CommandOf = Callable[[NodePlace, Layout, Path, LayoutOptions], list[str]]
-
-
-class NodeReport(msgspec.Struct):
-    node_id: str
-    url: str
-    raft_address: str
-    pid: int
-    data_dir: str
-    log: str
-    is_running: bool
-
-
-class Report(msgspec.Struct):
-    """What `--output json` prints."""
-
-    data_dir: str
-    shards: int
-    nodes: list[NodeReport]
-    urls: list[str]
 
 
 def server_command(place: NodePlace, layout: Layout, data_dir: Path, wishes: LayoutOptions) -> list[str]:
@@ -100,15 +92,18 @@ def run_local(wishes: LayoutOptions, is_json: bool, command_of: CommandOf = serv
         try:
             for place in cluster.layout.nodes:
                 cluster.start(place, command_of(place, cluster.layout, data_dir, wishes))
+            cluster.publish()
             if not is_json:
                 table(cluster.table())
             if cluster.await_ready():
                 _tell_ready(cluster, is_json)
-            while cluster.is_running() and not signals.count:
+            while cluster.is_wanted() and not signals.count:
                 time.sleep(LOOK_S)
                 cluster.report_ends()
+                cluster.start_again()
         finally:
             cluster.stop()
+            (data_dir / RUNNING).unlink(missing_ok=True)
     if signals.count:
         return 0
     complain(f"every node has ended; their logs in {data_dir} say why")
@@ -147,6 +142,7 @@ class LocalNode:
 
     def __init__(self, place: NodePlace, command: list[str], log: Path) -> None:
         self.place = place
+        self.command = command
         self.log = log
         self.is_reported = False  # that it has ended
         self._log_begins = log.stat().st_size if log.exists() else 0
@@ -182,6 +178,8 @@ class Cluster:
         self.nodes: list[LocalNode] = []
         self._data_dir = data_dir
         self._signals = signals
+        self._requests = Requests(data_dir)
+        self._requests.clear()
 
     def start(self, place: NodePlace, command: list[str]) -> None:
         self.nodes.append(LocalNode(place, command, self._data_dir / f"{place.node_id}.log"))
@@ -192,19 +190,34 @@ class Cluster:
     def is_running(self) -> bool:
         return any(node.is_running for node in self.nodes)
 
+    def is_wanted(self) -> bool:
+        """False when no node runs and none of them was stopped or killed by a command, to be started again."""
+        return self.is_running() or any(self._requests.is_down(node.place.node_id) for node in self.nodes)
+
+    def start_again(self) -> None:
+        """Nodes for which `corvo local start` has asked."""
+        for number, node in enumerate(self.nodes):
+            if self._requests.take_start(node.place.node_id) and not node.is_running:
+                self.nodes[number] = LocalNode(node.place, node.command, node.log)
+                self.publish()
+
+    def publish(self) -> None:
+        write_report(self._data_dir, self.report())
+
     def report_ends(self) -> None:
         """A line for each node that has ended since the last look."""
         for node in self.nodes:
             if not node.is_running and not node.is_reported:
                 node.is_reported = True
-                complain(node.how_it_ended())
+                again = f"; `corvo local start {node.place.node_id}` starts it again"
+                complain(node.how_it_ended() + (again if self._requests.is_down(node.place.node_id) else ""))
 
     def await_ready(self) -> bool:
         """Until every node that runs is ready. False: none runs any more, or we were asked to stop."""
         began = time.monotonic()
         waiting = list(self.nodes)
         # On a terminal only; standard error, because standard output may be read by a program.
-        # Whose certificate it is does not matter: these are our own processes, and nothing is told to them.
+        # The certificate is not checked: these are our own processes, and nothing secret is sent.
         with httpx.Client(timeout=READY_S, verify=False) as http, Console(stderr=True).status("starting") as line:
             while not self._signals.count:
                 self.report_ends()
@@ -267,6 +280,48 @@ class Cluster:
             places = (node.data_dir, node.log)
             grid.add_row(node.node_id, node.url, node.raft_address, str(node.pid), *map(plain, places))
         return grid
+
+
+def print_status(report: Report, is_json: bool) -> None:
+    """Each node with its state: ready, the reason why not, or stopped."""
+    states = {node.node_id: _state(node) for node in report.nodes}
+    if is_json:
+        nodes = [{**msgspec.to_builtins(node), "state": states[node.node_id]} for node in report.nodes]
+        content = {**msgspec.to_builtins(report), "nodes": nodes}
+        print(msgspec.json.format(msgspec.json.encode(content)).decode())
+        return
+    grid = columns("NODE", "STATE", "URL", ">PID", ">PROCESSES", "LOG")
+    for node in report.nodes:
+        state = states[node.node_id]
+        count = 1 + len(descendants(node.pid)) if node.is_running else 0
+        pid = str(node.pid) if node.is_running else ""
+        grid.add_row(node.node_id, plain(cut(state)), node.url, pid, str(count), plain(node.log))
+    table(grid)
+
+
+def await_node(data_dir: Path, node: NodeReport, patience_s: float) -> str:
+    """Why the node is not ready after so long; empty: it is."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        state = _state(node)
+        if state == "ready":
+            return ""
+        try:
+            is_running = find_node(read_report(data_dir), node.node_id).is_running
+        except ControlFailed as error:
+            return str(error)
+        if not is_running:
+            return f"it has ended; {node.log} says why"
+        if time.monotonic() > deadline:
+            return state
+        time.sleep(LOOK_S)
+
+
+def _state(node: NodeReport) -> str:
+    if not node.is_running:
+        return "stopped"
+    with httpx.Client(timeout=READY_S, verify=False) as http:  # our own processes, as in `await_ready`
+        return _trouble(http, node.url) or "ready"
 
 
 def _trouble(http: httpx.Client, url: str) -> str:
