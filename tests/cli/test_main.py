@@ -213,3 +213,31 @@ def test_help_loads_nothing_heavy() -> None:
     ).stdout
 
     assert shown.splitlines()[-1] == "[]"
+
+
+@pytest.mark.system
+def test_a_request_loads_no_other_command_line() -> None:
+    code = (
+        "import atexit, sys; sys.argv = ['corvo', 'queues', '--server', 'http://127.0.0.1:9'];"
+        " atexit.register(lambda: print([name for name in ('click', 'pygments') if name in sys.modules]));"
+        " from corvo.cli.main import main; main()"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(main.__file__).parents[2])},
+    )
+
+    assert shown.stdout.splitlines()[-1] == "[]", shown.stderr
+
+
+def test_one_command_is_built_alone_and_the_rest_for_everything_else() -> None:
+    def built(*arguments: str) -> int:
+        app = main._app_for(list(arguments))
+        return len(app.registered_commands) + len(app.registered_groups)
+
+    assert built("queues") == built("bulk", "retry") == 1
+    assert built() == built("--help") == built("quues") == built("--version") > 20
