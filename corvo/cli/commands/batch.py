@@ -1,4 +1,4 @@
-"""`corvo batch`: open a batch, close it for further jobs, and see how far it is."""
+"""`corvo batch`: create, seal and show batches."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerU
 from corvo.client import DEFAULT_SERVER
 
 app = Commands(
-    help="Count jobs together, and let a job follow when all of them have ended.",
+    help="Group jobs into a batch, with callbacks when all of them have ended.",
     no_args_is_help=True,
 )
 
@@ -18,20 +18,20 @@ BatchName = Annotated[str, typer.Argument(metavar="ID", help="id of the batch")]
 @app.command()
 def create(
     on_complete: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="gets a job when all jobs of the batch have ended")
+        str | None, typer.Option(metavar="QUEUE", help="queue of the callback when all jobs have ended")
     ] = None,
     on_success: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="gets one then, if all of them are completed")
+        str | None, typer.Option(metavar="QUEUE", help="queue of the callback if all jobs completed")
     ] = None,
     on_failure: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="gets one then, if one of them at least is not")
+        str | None, typer.Option(metavar="QUEUE", help="queue of the callback if any job did not complete")
     ] = None,
-    payload: Annotated[str, typer.Option(metavar="JSON", help="payload of these jobs; the counts are added")] = "{}",
-    description: Annotated[str, typer.Option(metavar="TEXT", help="what it is for")] = "",
+    payload: Annotated[str, typer.Option(metavar="JSON", help="payload of the callbacks; the counts are added")] = "{}",
+    description: Annotated[str, typer.Option(metavar="TEXT", help="a note")] = "",
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Open a batch and print its id. Jobs are added to it by `batch_id` until it is sealed.
+    """Create a batch and print its id. Jobs are added by `batch_id` until the batch is sealed.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def create(
 
 @app.command()
 def seal(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Take no more jobs into a batch: when all that are in it have ended, its callbacks are made.
+    """Seal a batch: it takes no more jobs, and its callbacks run when all its jobs have ended.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def seal(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
 @app.command()
 def show(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show a batch: its state, how many of its jobs have ended and how, and its callbacks.
+    """Show a batch: state, counts and callbacks.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ from corvo.queries.search import SearchBody, StateName
 
 
 class BadArgument(ValueError):
-    """What is wrong with an argument, in a sentence."""
+    """A sentence about a wrong argument."""
 
 
 def enqueue_body(
@@ -77,7 +77,7 @@ def schedule_body(
 def new_terms(
     payload: str | None, tags: Sequence[str], tags_json: str | None = None, **terms: str | int | None
 ) -> UpdateScheduleBody:
-    """What is None stays as it is."""
+    """Fields that are None stay unchanged."""
     new_payload = None if payload is None else _json(payload)
     return UpdateScheduleBody(**_given(payload=new_payload, tags=_tags(tags, tags_json), **terms))
 

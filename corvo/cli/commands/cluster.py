@@ -1,4 +1,4 @@
-"""`corvo cluster`: which nodes hold which shards, who leads, and how to change both."""
+"""`corvo cluster`: show and change the nodes of a cluster and the leaders of its shards."""
 
 from typing import Annotated
 
@@ -7,10 +7,10 @@ import typer
 from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, asking
 from corvo.client import DEFAULT_SERVER
 
-CHANGE_S = 30.0  # a change is answered when every shard's group has agreed on it
+CHANGE_S = 30.0  # the answer comes when every shard has committed the change
 
 app = Commands(
-    help="Look at the nodes of a cluster and change which belong to it.",
+    help="Show and change the nodes of a cluster.",
     no_args_is_help=True,
 )
 
@@ -19,7 +19,7 @@ NodeName = Annotated[str, typer.Argument(metavar="NODE", help="name of the node,
 
 @app.command()
 def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Show every shard with its leader, its members and how far each replica is.
+    """Show nodes, leaders and replicas, with the lag of each replica.
 
     LAG is the number of entries that the leader has committed and the replica has not applied. HEARD is the time since
     the leader heard from the replica.
@@ -40,13 +40,13 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
 @app.command()
 def add(
     node: NodeName,
-    address: Annotated[str, typer.Argument(help="host:port at which other nodes reach it, its --raft-advertise")],
+    address: Annotated[str, typer.Argument(help="host:port for the other nodes, its --raft-advertise")],
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Add a node to every shard: it receives the log, and votes once it has caught up.
+    """Add a node to every shard. It votes once it has caught up.
 
-    A node that was started with --join asks for this by itself.
+    A node that is started with --join does this by itself.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def add(
 
 @app.command()
 def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Remove a node from every shard. Stop it afterwards: its data is of no use any more.
+    """Remove a node from every shard. Stop the node afterwards; its data is no longer used.
 
     \b
     Examples:
@@ -83,11 +83,11 @@ def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 @app.command()
 def transfer(
     node: NodeName,
-    shard: Annotated[int | None, typer.Option(metavar="I", min=0, help="only this shard; all when not given")] = None,
+    shard: Annotated[int | None, typer.Option(metavar="I", min=0, help="only this shard; default: all")] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Hand the leadership of one shard, or of all, to a node.
+    """Make a node the leader of one shard, or of all.
 
     \b
     Examples:

@@ -50,7 +50,7 @@ def seed_demo(client: Client, count: int) -> DemoMade:
 
 
 def _make(client: Client, number: int, state: str) -> str:
-    """The state that the job ended up in: somebody's worker may be faster than ours."""
+    """The state that was reached. Another worker may have taken the job first."""
     queue = list(QUEUES)[number % len(QUEUES)]
     job = EnqueueBody(
         queue=queue,

@@ -1,4 +1,4 @@
-"""`corvo events`: what happened to jobs and queues, a line each; with --follow, what happens."""
+"""`corvo events`: past events of jobs and queues, one per line; with --follow, new ones as they come."""
 
 import sys
 import time
@@ -12,34 +12,28 @@ from corvo.client import DEFAULT_SERVER
 if TYPE_CHECKING:
     from corvo.queries.events import EventView, Gap
 
-PAUSE_S = 1.0  # before a broken stream is taken up again
+PAUSE_S = 1.0  # before a broken stream is opened again
 KEPT_SHOWN = 1_000
 
 
 def events(
-    queue: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="only this queue; may be given several times")
-    ] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option("--type", metavar="TYPE", help="only this type; may be given several times")
-    ] = None,
-    job: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="only this job; may be given several times")
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on with what happens, until Ctrl-C")] = False,
-    start: Annotated[bool, typer.Option("--from-start", help="with --follow: begin with the oldest kept")] = False,
-    after: Annotated[str, typer.Option(metavar="CURSOR", help="go on after this place")] = "",
+    queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="only this queue; repeatable")] = None,
+    kind: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="only this type; repeatable")] = None,
+    job: Annotated[list[str] | None, typer.Option(metavar="ID", help="only this job; repeatable")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="wait for new events, until Ctrl-C")] = False,
+    start: Annotated[bool, typer.Option("--from-start", help="with --follow: start at the oldest event")] = False,
+    after: Annotated[str, typer.Option(metavar="CURSOR", help="continue after this event")] = "",
     count: Annotated[
         int | None,
-        typer.Option("-n", metavar="COUNT", min=1, help="at most so many  [default: 1000; with --follow, no end]"),
+        typer.Option("-n", metavar="COUNT", min=1, help="at most COUNT  [default: 1000; no limit with --follow]"),
     ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Print events: those that are kept, oldest first; with --follow, those that come.
+    """Print stored events, oldest first; with --follow, new events as they come.
 
-    Events of one shard come in order; of several shards, in the order of their clocks. With --output json each event is
-    a line of JSON.
+    Events of one shard are in order; those of several shards are ordered by their clocks. With --output json, each
+    event is one line of JSON.
 
     \b
     Examples:
@@ -61,11 +55,11 @@ def events(
         for event in listening.kept(count or KEPT_SHOWN):
             _print(event, is_json)
         if listening.has_more:
-            complain(f"there are more: --after {listening.cursor}")
+            complain(f"there are more events: --after {listening.cursor}")
 
 
 def _pause(trouble: str) -> None:
-    complain(f"{trouble}; going on in a moment")
+    complain(f"{trouble}; reconnecting")
     time.sleep(PAUSE_S)
 
 
@@ -76,7 +70,7 @@ def _print(heard: "EventView | Gap", is_json: bool) -> None:
     from corvo.queries.events import Gap  # lazy: the operations
 
     if isinstance(heard, Gap):
-        complain(f"shard {heard.shard}: {heard.missed} events were no longer kept")
+        complain(f"shard {heard.shard}: {heard.missed} events were deleted before they could be read")
     elif is_json:
         sys.stdout.write(msgspec.json.encode(heard).decode() + "\n")
     else:

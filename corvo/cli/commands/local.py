@@ -153,7 +153,7 @@ class LocalNode:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=_environment(),
-                process_group=0,  # what is typed at the terminal comes to us, and we stop the nodes one by one
+                process_group=0,  # Ctrl-C reaches only us, and we stop the nodes one by one
                 preexec_fn=die_with_parent,
             )
 

@@ -1,7 +1,7 @@
-"""`corvo top`: look, draw, wait for a key or the next look. The drawing is `dashboard.py`'s.
+"""`corvo top`: fetch, draw, wait for a key or the next update. `dashboard.py` does the drawing.
 
-`watch` owns the terminal and survives whatever the server does: an old picture is marked as such until the server is
-back. `write` is for scripts: so many pictures or JSON lines, and an error where there is no server.
+`watch` owns the terminal and continues when the server is away: the last snapshot is marked as stale. `write` is for
+scripts: a number of snapshots or JSON lines, and an error if the server does not answer.
 """
 
 import signal
@@ -25,7 +25,7 @@ from corvo.queries.queues import QueueView
 from corvo.queries.workers import WorkerView
 
 INTERVALS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-PLAIN_HEIGHT = 10_000  # a pipe has no bottom: nothing is left out
+PLAIN_HEIGHT = 10_000  # a pipe has no height: nothing is left out
 PLAIN_WIDTH = 120
 
 
@@ -40,7 +40,7 @@ class Report(msgspec.Struct):
 
 
 class View:
-    """What has been seen so far. `look` never raises for a server that is away: it remembers the trouble."""
+    """The snapshots so far. `look` does not raise when the server is away; it remembers the error."""
 
     def __init__(self, client: Client, interval_s: float) -> None:
         self.interval_s = interval_s
@@ -76,7 +76,7 @@ class View:
 
     def draw(self, size: tuple[int, int]) -> RenderableType:
         if self._after is None:
-            return Text(f"{self._trouble or 'looking'}\n\nq quit · trying again every {self.interval_s:g} s")
+            return Text(f"{self._trouble or 'connecting'}\n\nq quit · trying again every {self.interval_s:g} s")
         line = Line(self.interval_s, self.is_frozen, self._trouble, time.monotonic() - self._after.taken_s)
         return picture(self._before, self._after, list(self._history), line, size)
 
@@ -95,7 +95,7 @@ def watch(client: Client, interval_s: float) -> None:
     """Until q or Ctrl-C."""
     view = View(client, interval_s)
     screen = console()
-    signal.signal(signal.SIGTERM, _leave)  # so that the terminal is put back then, too
+    signal.signal(signal.SIGTERM, _leave)  # restores the terminal
     try:
         with Keyboard() as keyboard, Live(console=screen, screen=True, auto_refresh=False) as live:
             while not view.is_over:
@@ -106,14 +106,14 @@ def watch(client: Client, interval_s: float) -> None:
                     live.update(view.draw(screen.size), refresh=True)
                     for key in keyboard.wait(left):
                         view.press(key)
-                        # A key may have changed the interval: it counts from now.
+                        # A key may have changed the interval, which then counts from now.
                         next_look = min(next_look, time.monotonic() + view.interval_s)
     except KeyboardInterrupt:
         return
 
 
 def write(client: Client, interval_s: float, count: int, is_json: bool) -> None:
-    """Plain pictures. Rates need two looks, so the first picture comes after one interval."""
+    """Plain snapshots. Rates need two of them, so the first one is printed after one interval."""
     screen = console()
     history: deque[Rates] = deque(maxlen=SAMPLES_MAX)
     before = take_look(client)

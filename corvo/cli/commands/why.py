@@ -1,4 +1,4 @@
-"""`corvo why`: why a job is not running, in a sentence."""
+"""`corvo why`: the reason why a job is not running."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def why(
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Say why a job is not running, as the leader of its shard knows it now.
+    """Show why a job is not running, as the leader of its shard knows it now.
 
     \b
     Examples:

@@ -1,8 +1,8 @@
-"""What `corvo top` shows: a pure function of two looks at the server.
+"""What `corvo top` shows: a pure function of two snapshots of the server.
 
-Counters of the server only grow; a rate is the difference of two looks over the time between them. After a restart of
-the server a counter may be smaller than before: that is a rate of zero, not a negative one. The first look has the
-server's own rates, those of the last minute.
+Counters of the server only grow; a rate is the difference of two snapshots divided by the time between them. After a
+restart of the server a counter may be smaller: that is a rate of zero, not a negative one. The first snapshot uses the
+server's own rates, of the last minute.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from corvo.queries.queues import QueueView
 from corvo.queries.workers import WorkerView
 
 SAMPLES_MAX = 60
-WIDTH_MIN, HEIGHT_MIN = 60, 16  # below, the picture is cut by the terminal
+WIDTH_MIN, HEIGHT_MIN = 60, 16  # a smaller terminal cuts the screen off
 _FIXED_LINES = 12  # headline, three rates, three headings, three blank lines, status line, and one to spare
 _RATED = ("enqueued", "completed", "failed")
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 class Look(msgspec.Struct, frozen=True):
-    """One look at the server."""
+    """One snapshot of the server."""
 
-    taken_s: float  # on a clock that only goes forward
+    taken_s: float  # monotonic
     now_ns: int  # since 1970, for ages
     status: ClusterStatus
     queues: list[QueueView]
@@ -37,7 +37,7 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """A second, over all queues."""
+    """Per second, over all queues."""
 
     enqueued: float = 0.0
     completed: float = 0.0
@@ -45,11 +45,11 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Line(NamedTuple):
-    """The line at the bottom: what the view itself is doing."""
+    """The status line at the bottom."""
 
     interval_s: float
     is_frozen: bool = False
-    trouble: str = ""  # why the look is old
+    trouble: str = ""  # why the snapshot is stale
     age_s: float = 0.0
 
 
@@ -60,7 +60,7 @@ def rates(before: Look | None, after: Look) -> Rates:
     span = after.taken_s - before.taken_s
     sums = [0.0, 0.0, 0.0]
     for queue in after.queues:
-        # A queue born between the looks began at nothing.
+        # A queue that is new in the second snapshot started at zero.
         for place, name in enumerate(("enqueued", "completed_total", "failed")):
             then = getattr(old[queue.name], name) if queue.name in old else 0
             sums[place] += per_second(then, getattr(queue, name), span)
@@ -72,7 +72,7 @@ def per_second(then: float, now: float, span_s: float) -> float:
 
 
 def picture(before: Look | None, after: Look, history: Sequence[Rates], line: Line, size: tuple[int, int]) -> Group:
-    """Everything, within the width and height given."""
+    """The whole screen, within the given width and height."""
     width, height = max(size[0], WIDTH_MIN), max(size[1], HEIGHT_MIN)
     wanted = [len(after.queues), len(after.status.groups), len(after.workers)]
     troubles = _troubles(after)
@@ -89,7 +89,7 @@ def picture(before: Look | None, after: Look, history: Sequence[Rates], line: Li
 
 
 def allot(wanted: Sequence[int], space: int) -> list[int]:
-    """Rows for each section: turn by turn one each, so that a long list cannot push a short one off the screen."""
+    """Rows for each section, dealt out one by one, so that a long list cannot push a short one off the screen."""
     given = [0] * len(wanted)
     while space > 0 and given != list(wanted):
         for number, want in enumerate(wanted):
@@ -184,7 +184,7 @@ def _queues(before: Look | None, after: Look, rows: int) -> Table:
 
 
 def _rates_of(queue: QueueView, then: QueueView | None, span_s: float) -> tuple[float, float]:
-    """Enqueued and completed a second; at the first look those of the last minutes, which the server knows."""
+    """Enqueued and completed per second; in the first snapshot the server's own rates."""
     if not span_s:
         return queue.enqueued_per_s, queue.completed_per_s
     return (
@@ -229,7 +229,7 @@ def _shard_cells(shard: ShardView, then: ShardView | None, span: float) -> list[
 
 
 def _replica_lags(shard: ShardView) -> Text:
-    """How many entries each follower is behind, in the order of their names; ? is one that does not answer."""
+    """How many entries each follower is behind, ordered by name; ? does not answer."""
     text = Text()
     for replica in shard.replicas:
         if replica.node_id == shard.leader_id:
@@ -255,7 +255,7 @@ def _workers(after: Look, rows: int, width: int) -> Table:
 
 
 def _full_rows(rows: int, count: int) -> int:
-    """One row is kept for the word that there are more."""
+    """One row is reserved for the number of hidden ones."""
     return count if count <= rows else max(0, rows - 1)
 
 
@@ -269,7 +269,7 @@ def _with_rest(grid: Table, rows: int, count: int) -> Table:
 
 
 def _bottom(line: Line) -> Text:
-    keys = f"\nq quit · p {'go on' if line.is_frozen else 'freeze'} · +/- every {line.interval_s:g} s"
+    keys = f"\nq quit · p {'continue' if line.is_frozen else 'freeze'} · +/- every {line.interval_s:g} s"
     if line.trouble:
-        return Text.assemble(keys, (f" · {line.trouble}, trying again", "red"), no_wrap=True, overflow="ellipsis")
+        return Text.assemble(keys, (f" · {line.trouble}, retrying", "red"), no_wrap=True, overflow="ellipsis")
     return Text.assemble(keys, (" · FROZEN" if line.is_frozen else "", "yellow"), no_wrap=True, overflow="ellipsis")

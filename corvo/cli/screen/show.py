@@ -1,7 +1,7 @@
 """Answers on the screen: tables for people, JSON for programs.
 
-JSON at the edge only: what comes in is the typed answer, and what goes out is its encoding. Text that others wrote
-(errors, host names, payloads) is made harmless first: an escape sequence in it must not reach the terminal.
+Input is the typed answer; JSON is its encoding. Text from outside (errors, host names, payloads) is made harmless: no
+escape sequence in it reaches the terminal.
 """
 
 import os
@@ -26,10 +26,10 @@ from corvo.queries.search import JobSummary, SearchAnswer
 from corvo.queries.why import WhyView
 from corvo.queries.workers import WorkerView
 
-PIPE_WIDTH = 1000  # a pipe has no edge: nothing is cut off there
+PIPE_WIDTH = 1000  # a pipe has no width: nothing is cut off
 CELL_CHARS_MAX = 60  # of a payload or an error in a list
 
-# Colour helps and is never needed: the word is always there.
+# Colour is optional: the word is always printed.
 STATE_STYLES = {
     "pending": "yellow",
     "active": "cyan",
@@ -43,7 +43,7 @@ STATE_STYLES = {
 
 
 def console() -> Console:
-    """Colours only on a terminal and without NO_COLOR; both are rich's own rules."""
+    """Colours only on a terminal and without NO_COLOR, which are rich's own rules."""
     return Console(
         width=None if sys.stdout.isatty() else PIPE_WIDTH,
         highlight=False,
@@ -106,7 +106,7 @@ def job(view: JobView) -> Table:
         ("claimed", when(view.claimed_at)),
         ("expires", when(view.expire_at)),
         ("lease until", when(view.lease_expires_at)),
-        ("cancel", "asked for, its worker has not stopped yet" if view.cancel_requested else ""),
+        ("cancel", "requested; its worker has not stopped yet" if view.cancel_requested else ""),
         ("held for", view.hold_reason),
         ("waits for", "\n".join(view.waiting_for)),
         ("worker", " on ".join(filter(None, (view.worker_id, view.hostname)))),
@@ -273,7 +273,7 @@ EVENT_STYLES = {
 
 
 def event(one: EventView) -> Text:
-    """One line; the time to the millisecond, because that is what one compares."""
+    """One line, with the time in milliseconds."""
     moment = datetime.fromtimestamp(one.at_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return Text.assemble(
         (f"{moment}.{one.at_ns // 10**6 % 1000:03d}Z  ", "dim"),
@@ -292,7 +292,7 @@ def why(view: WhyView) -> Group:
 
 
 def columns(*headings: str) -> Table:
-    """`>` before a heading: numbers, aligned on the right."""
+    """`>` before a heading aligns the column to the right."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         grid.add_column(heading.lstrip(">"), justify="right" if heading[0] == ">" else "left", no_wrap=True)
@@ -304,7 +304,7 @@ def state(name: str) -> Text:
 
 
 def when(moment: str | None) -> str:
-    """To the second, in UTC; the text as it is when it is no moment."""
+    """In UTC, without fractions; other text is left as it is."""
     if not moment:
         return ""
     try:
@@ -314,7 +314,7 @@ def when(moment: str | None) -> str:
 
 
 def span(span_ms: int | None) -> str:
-    """How long, in its two largest units."""
+    """A span in its two largest units."""
     if span_ms is None:
         return ""
     seconds = span_ms // 1000

@@ -1,4 +1,4 @@
-"""Batches on the screen. What others wrote is made harmless, as in `show.py`."""
+"""Batches on the screen. Text from outside is made harmless, as in `show.py`."""
 
 from rich.table import Table
 from rich.text import Text

@@ -55,7 +55,7 @@ def operation(view: BulkView) -> RenderableType:
         ("refused", str(view.errors)),
         ("rate", f"{view.rate:.0f} jobs/s" if view.rate else ""),
         ("time left", f"{view.eta_s:.0f} s" if view.eta_s is not None else ""),
-        ("cancel", "asked for" if view.cancel_requested and view.finished_at is None else ""),
+        ("cancel", "requested" if view.cancel_requested and view.finished_at is None else ""),
         ("error", view.error),
         ("created", when(view.created_at)),
         ("finished", when(view.finished_at)),

@@ -1,4 +1,4 @@
-"""The nodes and replicas of a cluster on the screen. What others wrote is made harmless, as in `show.py`."""
+"""The nodes and replicas of a cluster on the screen. Text from outside is made harmless, as in `show.py`."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -93,7 +93,7 @@ def _replica_cells(group: ShardView, replica: ReplicaView) -> list[Text | str]:
 
 
 def _transfers(view: ClusterStatus) -> RenderableType | None:
-    """States on their way. None when there are none, which is nearly always."""
+    """Snapshots being sent; None when there are none, as usual."""
     rows = [(group.shard, transfer) for group in view.groups for transfer in group.transfers]
     if not rows:
         return None

@@ -42,7 +42,7 @@ def queue(view: QueueDetail) -> Table:
         "kept": ", ".join(
             f"{name} {_span(getattr(view.retention, f'{name}_ms'))}" for name in ("completed", "dead", "cancelled")
         ),
-        "ever": f"{view.enqueued} enqueued, {view.completed_total} completed, {view.failed} attempts failed",
+        "total": f"{view.enqueued} enqueued, {view.completed_total} completed, {view.failed} attempts failed",
     }
     for name, text in rows.items():
         if text:
@@ -62,7 +62,7 @@ def _age(age_ms: int | None) -> str:
 
 
 def _span(span_ms: int | None) -> str:
-    """As people write it: the largest unit in which it is a whole number."""
+    """In the largest unit that gives a whole number."""
     if span_ms is None:
         return "forever"
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)):

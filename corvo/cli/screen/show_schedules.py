@@ -1,4 +1,4 @@
-"""Schedules on the screen. What others wrote is made harmless, as in `show.py`."""
+"""Schedules on the screen. Text from outside is made harmless, as in `show.py`."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,7 @@ from corvo.cli.supervise.signals import heeding
 from corvo.runtime.process import RUN
 
 MEETING = (sys.executable, "-m", "shards.group.bootstrap", "--run-dir", RUN)
-REFUSED = 2  # its exit code when somebody must put something right: a sentence on standard error says what
+REFUSED = 2  # exit code of a configuration error, which standard error explains
 PATIENCE_S = 5.0  # how long a meeting may take to end after a signal
 TURN_S = 0.5
 

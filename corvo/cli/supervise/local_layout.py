@@ -22,7 +22,7 @@ TRIES_MAX = 100
 
 
 class LayoutOptions(msgspec.Struct, frozen=True):
-    """What was asked for on the command line; None: whatever is there, or the default."""
+    """Options of the command line; None: what the directory has, or the default."""
 
     data_dir: str
     nodes: int | None = None
@@ -147,7 +147,7 @@ def _check_ports(layout: Layout, patience_s: float) -> None:
                     flag = "--port" if port == place.port else "--raft-port" if patience_s == 0 else "--data-dir"
                     raise CannotStart(
                         f"cannot listen on {HOST}:{port} for {place.node_id}: {reason};"
-                        f" end who uses it, or choose another {flag}"
+                        f" stop the program that uses it, or choose another {flag}"
                     )
                 time.sleep(LOOK_AGAIN_S)
 

@@ -12,7 +12,7 @@ _EPHEMERAL_FIRST = 32_768  # where the kernel does not say
 
 
 class NoPorts(Exception):
-    """So many ports in a row are not free."""
+    """There is no free range of ports of this size."""
 
 
 def listen_once(host: str, port: int) -> int:
@@ -22,14 +22,14 @@ def listen_once(host: str, port: int) -> int:
 
 
 def free_row(host: str, count: int, dice: random.Random) -> int:
-    """The first of so many free ports in a row. Below the range from which the kernel serves outgoing connections, if
-    possible: a port that is kept for a later start must not be handed to somebody else meanwhile."""
+    """The first port of a free range of `count` ports. If possible it is below the range that the kernel uses for
+    outgoing connections: a port that is stored for a later start must not be taken meanwhile."""
     border = _ephemeral_first()
     for first, last in ((PORT_MIN, border - 1), (max(border, PORT_MIN), PORT_MAX - 1)):
         starts = range(first, last - count + 2)
         if not starts:
             continue
-        offset = dice.randrange(len(starts))  # two who ask at the same time should not find the same
+        offset = dice.randrange(len(starts))  # two callers at the same time should not find the same range
         taken: int | None = None
         for step in range(len(starts)):
             start = starts[(offset + step) % len(starts)]
@@ -42,7 +42,7 @@ def free_row(host: str, count: int, dice: random.Random) -> int:
 
 
 def _last_taken(host: str, first: int, count: int) -> int | None:
-    """From the end, so that the search can go on behind it."""
+    """From the end, so that the search can continue after it."""
     for port in reversed(range(first, first + count)):
         try:
             listen_once(host, port)

@@ -1,8 +1,8 @@
 """`corvo server`: make the data directory ready, then keep the node's processes running until a signal.
 
-Whatever can be wrong is found here, before any process starts, and said in one line: settings, a second server on the
-same directory, a directory made for something else, a port in use, a secret that is none, a certificate without its
-key. Each is a `CannotStart`, exit code 2.
+Errors are found here, before any process starts, and reported in one line: settings, a second server on the same
+directory, a directory made for something else, a port in use, an unusable secret, a certificate without its key. Each
+is a `CannotStart`, exit code 2.
 """
 
 import errno

@@ -1,15 +1,14 @@
 """supervisord in this process: our loop around its machinery.
 
-What is supervisord's: the configuration, spawning, states of processes, stop signals and their time limits. What is
-ours, and why:
+supervisord does the configuration, spawning, states of processes, stop signals and their time limits. We replace:
 
-- The loop sleeps until a signal or the next deadline. supervisord's looks for what to start before it looks for who
-  died, so a dead process waits for the next turn, a second later, and a young one a second more for every death. Ours
-  starts it anew in the turn that the signal wakes. An idle node wakes only to look at heartbeats, every few seconds.
-- A process whose heartbeat stops (`corvo/runtime/heartbeat.py`) is killed, and so started anew. supervisord knows only
-  who died.
-- Processes inherit our standard output instead of a pipe that we would have to drain: nothing stands between a process
-  and the log, lines arrive whole and in order, and a slow reader of the log stalls nobody but who writes.
+- The loop. Ours sleeps until a signal or the next deadline. supervisord's starts processes before it reaps dead ones,
+  so a dead process waits a second for the next turn, and a second more for every earlier death. Ours restarts it in the
+  turn that the signal wakes. An idle node wakes only to look at heartbeats, every few seconds.
+- Hangs. A process whose heartbeat stops (`corvo/runtime/heartbeat.py`) is killed, and so restarted. supervisord only
+  notices dead ones.
+- Output. Processes inherit our standard output instead of a pipe that we would have to drain: lines arrive whole and in
+  order, and a slow reader of the log stalls only the process that writes.
 - A gateway's standard input is the socket at which it listens, opened before any of them starts and held here. What
   waits there for one that is killed waits for its successor, and nobody is refused meanwhile.
 - A process that cannot be kept alive ends the node. supervisord would leave it FATAL and carry on looking healthy.
@@ -68,7 +67,7 @@ def supervise(config_file: Path, listeners: Sequence[socket.socket], hang_timeou
 
 
 def restart_pause_s(deaths: int) -> float:
-    """How long to wait after so many deaths in a row, none of which followed a full start."""
+    """The pause after a number of deaths in a row, none of which followed a full start."""
     return 0.0 if deaths <= 1 else min(RESTART_S_FIRST * 2.0 ** (deaths - 2), RESTART_S_MAX)
 
 
@@ -199,7 +198,7 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
             os.close(wake_writer)
 
     def _turn(self) -> None:
-        """Reap before the transitions, so that who died now is started anew now."""
+        """Reap before the transitions, so that a process that died now is restarted now."""
         self.reap()
         while (number := self.options.get_signal()) is not None:
             self._heed(number)

@@ -310,7 +310,7 @@ def test_status_list_and_cancel(playback: Playback, capsys: pytest.CaptureFixtur
     assert run(["bulk", "list"]) == 0
     assert "≥ 20000" in capsys.readouterr().out
     assert run(["bulk", "cancel", BULK]) == 0
-    assert "asked for" in capsys.readouterr().out
+    assert "requested" in capsys.readouterr().out
 
 
 def test_json_is_the_answer_itself(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:

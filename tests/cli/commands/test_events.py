@@ -54,7 +54,7 @@ def test_pages_are_followed_up_to_the_count(playback: Playback, capsys: pytest.C
 
     shown = capsys.readouterr()
     assert [json.loads(line)["seq"] for line in shown.out.splitlines()] == [8, 9, 9]
-    assert shown.err == "corvo: there are more: --after 0:10\n"
+    assert shown.err == "corvo: there are more events: --after 0:10\n"
 
 
 def test_a_stream_that_ends_is_taken_up_where_it_stopped(
@@ -67,7 +67,7 @@ def test_a_stream_that_ends_is_taken_up_where_it_stopped(
 
     shown = capsys.readouterr()
     assert [json.loads(line)["seq"] for line in shown.out.splitlines()] == [1, 2, 3]
-    assert "the server ended the stream; going on in a moment" in shown.err
+    assert "the server ended the stream; reconnecting" in shown.err
     assert asked(playback) == ["/events?from=start", "/events"]
 
 
@@ -77,7 +77,7 @@ def test_a_gap_is_complained_of(playback: Playback, capsys: pytest.CaptureFixtur
 
     assert run(["events", "-f", "-n", "2"]) == 0
 
-    assert capsys.readouterr().err == "corvo: shard 0: 5 events were no longer kept\n"
+    assert capsys.readouterr().err == "corvo: shard 0: 5 events were deleted before they could be read\n"
 
 
 def test_a_refusal_at_the_beginning_ends_the_command(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ def test_a_restart_of_the_server_is_a_mark_not_an_end() -> None:
         server.refuse("GET", "/queues", 503, "DRAINING", "the server is going down")
         view.look()
         view.look()
-        assert "STALE" in text_of(view) and "going down, trying again" in text_of(view) and "mail" in text_of(view)
+        assert "STALE" in text_of(view) and "going down, retrying" in text_of(view) and "mail" in text_of(view)
 
         server.answer("GET", "/queues", [a_queue("other")])
         view.look()

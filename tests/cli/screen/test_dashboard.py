@@ -93,7 +93,7 @@ def test_restarts_and_the_last_incident_are_a_line() -> None:
 def test_an_old_picture_says_so() -> None:
     shown = drawn(None, a_look(), line=Line(1.0, trouble="nothing answers at http://x", age_s=7.2))
 
-    assert shown.startswith("STALE 7 s") and "trying again" in shown
+    assert shown.startswith("STALE 7 s") and "retrying" in shown
 
 
 def test_a_frozen_picture_says_so() -> None:
