@@ -3,11 +3,13 @@
 Plain actions are derived from the endpoints (`derived.py`); here are those that need more.
 """
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.commands.times import moment
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -22,15 +24,20 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="id of the job")]
 
 
 def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str) -> None:
-    """Ask for an endpoint by its name. Fields that were not given are left to the server."""
+    """Ask for an endpoint by its name. Fields that were not given are left to the server. What only the command line
+    knows is translated: the priority `low`, and times relative to now."""
     from corvo.cli.commands.bodies import tier  # lazy: the operations with msgspec
     from corvo.cli.screen import show  # lazy: rich
     from corvo.client.calls import BadBody, body_of, call_of  # lazy: the operations with msgspec
 
     try:
-        given = {field: tier(value) if field == "priority" else value for field, value in fields.items()}
-        body = body_of(name, {field: value for field, value in given.items() if value is not None})
-    except BadBody as error:
+        given = {field: value for field, value in fields.items() if value is not None}
+        if "priority" in given:
+            given["priority"] = tier(given["priority"])
+        if "scheduled_at" in given:
+            given["scheduled_at"] = moment(given["scheduled_at"], time.time_ns(), is_ahead=True)
+        body = body_of(name, given)
+    except (BadBody, ValueError) as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer: Done = client.call(call_of(name, body, job_id=job_id))

@@ -27,8 +27,8 @@ from corvo.cli.supervise.local_control import (
     RUNNING,
     ControlFailed,
     NodeReport,
+    NodeRequests,
     Report,
-    Requests,
     descendants,
     find_node,
     read_report,
@@ -178,7 +178,7 @@ class Cluster:
         self.nodes: list[LocalNode] = []
         self._data_dir = data_dir
         self._signals = signals
-        self._requests = Requests(data_dir)
+        self._requests = NodeRequests(data_dir)
         self._requests.clear()
 
     def start(self, place: NodePlace, command: list[str]) -> None:

@@ -43,7 +43,7 @@ class ControlFailed(Exception):
     """Why not, in a sentence."""
 
 
-class Requests:
+class NodeRequests:
     """The files in `control/`: what was asked of `corvo local` about its nodes."""
 
     def __init__(self, data_dir: Path) -> None:
@@ -111,7 +111,7 @@ def find_node(report: Report, node_id: str) -> NodeReport:
 def kill(data_dir: Path, node_id: str) -> int:
     """SIGKILL to all processes of a node at once, as a power cut would. How many there were."""
     node = _running(data_dir, node_id)
-    Requests(data_dir).note_down(node_id)
+    NodeRequests(data_dir).note_down(node_id)
     os.kill(node.pid, signal.SIGSTOP)  # so that the supervisor starts none of them again meanwhile
     family = [node.pid, *descendants(node.pid)]
     for pid in reversed(family):
@@ -126,7 +126,7 @@ def kill(data_dir: Path, node_id: str) -> int:
 def stop(data_dir: Path, node_id: str, patience_s: float) -> None:
     """SIGTERM: the node finishes its requests and hands over what it leads."""
     node = _running(data_dir, node_id)
-    Requests(data_dir).note_down(node_id)
+    NodeRequests(data_dir).note_down(node_id)
     os.kill(node.pid, signal.SIGTERM)
     _await(lambda: not _is_alive(node.pid), patience_s, f"{node_id} has not stopped after {patience_s:g} s")
 
@@ -135,7 +135,7 @@ def start(data_dir: Path, node_id: str, patience_s: float) -> None:
     """Until the node has a process; that it is ready is another question."""
     if find_node(read_report(data_dir), node_id).is_running:
         raise ControlFailed(f"{node_id} is running already")
-    Requests(data_dir).ask_start(node_id)
+    NodeRequests(data_dir).ask_start(node_id)
     _await(lambda: find_node(read_report(data_dir), node_id).is_running, patience_s, f"{node_id} does not start")
 
 

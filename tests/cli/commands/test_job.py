@@ -81,3 +81,18 @@ def test_each_action_explains_itself_with_an_example(command: str, capsys: pytes
 def test_the_short_form_explains_itself_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     assert f"  corvo {command}" in capsys.readouterr().out
+
+
+def test_low_and_relative_times_are_translated(playback: Playback) -> None:
+    playback.answer("POST", f"/jobs/{ID}/priority", Done("ok"))
+    playback.answer("POST", f"/jobs/{ID}/reschedule", Done("scheduled"))
+
+    assert run(["job", "priority", ID, "low"]) == 0
+    assert run(["reschedule", ID, "--scheduled-at", "2030-02-10"]) == 0
+    assert run(["reschedule", ID, "--scheduled-at", "1h"]) == 0
+    assert run(["reschedule", ID, "--scheduled-at", "soon"]) == 2
+
+    bodies = [msgspec.json.decode(asked.body) for asked in playback.asked]
+    assert bodies[0] == {"priority": "normal"}
+    assert bodies[1] == {"scheduled_at": "2030-02-10T00:00:00Z"}
+    assert list(bodies[2]) == ["scheduled_at"] and bodies[2]["scheduled_at"].endswith("Z")
