@@ -5,7 +5,6 @@ from docs.seeds.rows import (
     Section,
     Shell,
     active,
-    building,
     completed,
     dead,
     enqueued,
