@@ -37,8 +37,8 @@ from gateway.http.cors import Cors
 from gateway.http.rate_limits import Rate, RateLimits
 from gateway.http.tls_reload import Certificate
 from gateway.metrics import Metrics
-from gateway.mirror.trust import READ_DB
 from gateway.pages import Pages
+from gateway.readdb.file import READ_DB
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 

@@ -26,6 +26,7 @@ from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
 from gateway.mirror import trust
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
+from gateway.readdb.file import READ_DB
 from gateway.search import error_groups, queues, search, throughput, worker, workers
 from gateway.search.database import ReadDb
 
@@ -46,7 +47,7 @@ Record = tuple[bytes, bytes | None]
 def run(setup: Setup) -> Findings:
     less = QUICK if setup.is_quick else 1
     queue_count, job_count, error_count = QUEUES // less, JOBS // less, ERRORS // less
-    path = setup.folder / trust.READ_DB
+    path = setup.folder / READ_DB
     fill_s = _fill(path, setup.watch, queue_count, job_count, error_count)
     read_db = ReadDb(path)
     try:

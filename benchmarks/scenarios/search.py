@@ -25,6 +25,7 @@ from gateway.mirror import trust
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
+from gateway.readdb.file import READ_DB
 from gateway.search import fulltext, search
 from gateway.search.database import ReadDb
 
@@ -42,7 +43,7 @@ _MB = 1_000_000
 
 def run(setup: Setup) -> Findings:
     dice = random.Random(1)
-    path = setup.folder / trust.READ_DB
+    path = setup.folder / READ_DB
     home = trust.ReadFile(path, "benchmark", 1)
     building = home.begin(NOW)
     fill = setup.watch.stage(f"write {setup.backlog:,} jobs", setup.backlog)

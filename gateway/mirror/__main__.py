@@ -19,7 +19,8 @@ from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.home import Home
-from gateway.mirror.trust import READ_DB, ReadFile, read_boot_id
+from gateway.mirror.trust import ReadFile, read_boot_id
+from gateway.readdb.file import READ_DB
 
 POSTGRES_SILENCE_S = 120.0  # well above what one transaction may take: gateway/mirror/postgres.py
 

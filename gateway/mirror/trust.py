@@ -29,8 +29,8 @@ from corvo.model.timestamps import to_rfc3339
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.home import Remedy, UntrustedDatabase
 from gateway.readdb.ddl import schema_version
+from gateway.readdb.file import clear_damage_mark, is_marked_damaged
 
-READ_DB = "read.db"
 CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; beyond it readers find damage and say so
 CLOSE_PATIENCE_MS = 300  # twice this and the rest must fit into the second that the supervisor expects
 FORMER_KEPT_S = 2.0  # far longer than a reader takes from the link to the file
@@ -106,7 +106,7 @@ class ReadFile:
 
     def remove_published(self) -> None:
         remove(self.path)
-        suspicion(self.path).unlink(missing_ok=True)
+        clear_damage_mark(self.path)
 
     def publish(self, building: MirrorDb, now: int) -> None:
         building.put_meta(msgspec.structs.replace(building.meta(), published_at=to_rfc3339(now)))
@@ -114,7 +114,7 @@ class ReadFile:
         link.unlink(missing_ok=True)
         link.symlink_to(building.path.name)
         link.rename(self.path)
-        suspicion(self.path).unlink(missing_ok=True)
+        clear_damage_mark(self.path)
         self._inodes = inodes(self.path)
 
     def retire(self, former: MirrorDb) -> None:
@@ -128,7 +128,7 @@ class ReadFile:
         found = inodes(self.path)
         if found != self._inodes or 0 in found:  # 0 on both sides: deleted before we had looked even once
             raise sqlite3.DatabaseError("the file was deleted or replaced")
-        if is_suspected(self.path):
+        if is_marked_damaged(self.path):
             raise sqlite3.DatabaseError("a reader found it damaged")
         published.maybe_cut_log()
         while self._former and self._former[0][1] < time.monotonic():
@@ -189,18 +189,6 @@ def inodes(path: Path) -> tuple[int, int]:
     """Of the file and its log; 0 for what is not there. They change when somebody deletes or replaces a file."""
     target = path.resolve()
     return _inode(target), _inode(Path(f"{target}-wal"))
-
-
-def suspicion(path: Path) -> Path:
-    """Where readers note the inode of a file that they found damaged: they meet pages that the writer never does."""
-    return path.with_name(f"{path.name}.suspect")
-
-
-def is_suspected(path: Path) -> bool:
-    try:
-        return int(suspicion(path).read_text()) == path.stat().st_ino
-    except (OSError, ValueError):
-        return False
 
 
 def _inode(path: Path) -> int:

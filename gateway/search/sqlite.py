@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.dialects import sqlite
 
-from gateway.mirror.trust import suspicion
+from gateway.readdb.file import mark_damaged
 from gateway.search import jq, tags
 from gateway.search.session import OutOfTime, Prepared, ReadSession, Statement, too_long, unavailable
 
@@ -137,7 +137,7 @@ class FileReading:
     def _note_damage(self, error: sqlite3.Error) -> None:
         if _code(error) in _DAMAGE:
             try:
-                suspicion(self._path).write_text(str(self._inode or self._path.stat().st_ino))
+                mark_damaged(self._path, self._inode or self._path.stat().st_ino)
             except OSError:
                 pass  # a directory that we may not write to: the mirror has to find out by itself
 

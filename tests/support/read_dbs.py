@@ -9,7 +9,8 @@ from psycopg import sql
 
 from corvo.runtime.read_db import PostgresAddress, parse_read_db
 from gateway.mirror.postgres import PostgresHome
-from gateway.mirror.trust import READ_DB, ReadFile, remove
+from gateway.mirror.trust import ReadFile, remove
+from gateway.readdb.file import READ_DB
 from gateway.readdb.seed_tables import metadata
 
 from .postgres import Server

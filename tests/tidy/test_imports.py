@@ -45,6 +45,18 @@ def shards_and_gateway_never_meet(module: Module) -> Iterator[str]:
                     yield f"{module.at(node)} imports {name}: {one} and {other} speak over the wire (corvo/wire.py)"
 
 
+def readers_and_writer_share_readdb_only(module: Module) -> Iterator[str]:
+    for room, others in (
+        ("readdb", ("gateway.search", "gateway.mirror")),
+        ("search", ("gateway.mirror",)),
+        ("mirror", ("gateway.search",)),
+    ):
+        if module.path.startswith(f"gateway/{room}/"):
+            for node, name in imports(module):
+                if is_under(name, *others):
+                    yield f"{module.at(node)} imports {name}: what both need goes to gateway/readdb"
+
+
 def nobody_imports_tests_or_tools(module: Module) -> Iterator[str]:
     for node, name in imports(module):
         if is_under(name, "tests", "chaos", "benchmarks"):
@@ -92,6 +104,9 @@ BREACHES = [
     (core_leans_on_msgspec_only, "corvo/engine.py", "from pydantic import BaseModel"),
     (shards_and_gateway_never_meet, "shards/intake/admission.py", "from gateway.shards.client import Links"),
     (shards_and_gateway_never_meet, "gateway/shards/client.py", "import shards"),
+    (readers_and_writer_share_readdb_only, "gateway/readdb/ddl.py", "from gateway.mirror import rows"),
+    (readers_and_writer_share_readdb_only, "gateway/search/lag.py", "from gateway.mirror.rows import to_rows"),
+    (readers_and_writer_share_readdb_only, "gateway/mirror/rows.py", "import gateway.search.lag"),
     (nobody_imports_tests_or_tools, "corvo/engine.py", "from tests.support import model"),
     (only_leaves_import_leaves, "gateway/app.py", "from corvo.client import calls"),
     (raft_imports_nothing_of_ours, "shards/raft/core.py", "from corvo.model.errors import Corrupt"),

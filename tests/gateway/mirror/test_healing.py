@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.mirror import trust
+from gateway.readdb.file import damage_note, mark_damaged
 from tests.support.read_dbs import FilePlace
 
 from .mirrors import Mirror, caught_up, eventually, generation_of, work
@@ -65,11 +65,11 @@ def test_a_database_that_a_reader_found_damaged_is_built_anew(tmp_path, shards):
         caught_up(place, shards)
         generation = generation_of(place)
 
-        trust.suspicion(path).write_text(str(path.stat().st_ino))
+        mark_damaged(path, path.stat().st_ino)
 
         eventually(lambda: generation_of(place) not in (None, generation))
         caught_up(place, shards)
-    assert not trust.suspicion(path).exists()
+    assert not damage_note(path).exists()
 
 
 def test_a_database_with_another_schema_is_built_anew(tmp_path, place, shards):

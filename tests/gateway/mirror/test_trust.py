@@ -207,16 +207,6 @@ def test_the_former_file_stays_as_long_as_somebody_may_be_about_to_open_it(place
     new.close()
 
 
-def test_suspicion_is_about_one_file_only(place, path):
-    publish(place).close()
-    trust.suspicion(path).write_text(str(path.stat().st_ino))
-    assert trust.is_suspected(path)
-
-    trust.suspicion(path).write_text(str(path.stat().st_ino + 1))
-
-    assert not trust.is_suspected(path)
-
-
 KILLED = """
 import os, sys
 from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from corvo.model.errors import Refusal
-from gateway.mirror import trust
+from gateway.readdb import file
 from gateway.readdb.schema import jobs
 from gateway.search.database import ReadDb
 from tests.gateway.search.conftest import Written
@@ -32,7 +32,7 @@ def test_damage_is_unavailable_and_noted_for_the_mirror(tmp_path):
 
     assert refused(written.path) == "READ_DB_UNAVAILABLE"
 
-    assert trust.is_suspected(written.path)
+    assert file.is_marked_damaged(written.path)
 
 
 def test_a_file_that_is_no_database_is_unavailable(tmp_path):
@@ -40,4 +40,4 @@ def test_a_file_that_is_no_database_is_unavailable(tmp_path):
     path.write_bytes(b"no database at all " * 500)
 
     assert refused(path) == "READ_DB_UNAVAILABLE"
-    assert trust.is_suspected(path)
+    assert file.is_marked_damaged(path)
