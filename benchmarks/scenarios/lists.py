@@ -23,7 +23,7 @@ from corvo.queries.state_lists import StateListQuery, search_body
 from corvo.queries.throughput import ThroughputQuery
 from corvo.state import keys
 from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
-from gateway.mirror import trust
+from gateway.mirror import sqlite_store
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.readdb.file import READ_DB
@@ -100,8 +100,8 @@ async def _groups_of_one(read_db: ReadDb) -> object:
 
 def _fill(path: Path, watch: Watch, queue_count: int, job_count: int, error_count: int) -> float:
     now = time.time_ns()
-    home = trust.ReadFile(path, "benchmark", 1)
-    building = home.begin(now)
+    store = sqlite_store.SqliteStore(path, "benchmark", 1)
+    building = store.begin(now)
     started = perf_counter()
     for label, count, records in (
         ("jobs", job_count, _jobs(job_count, queue_count, now)),
@@ -115,7 +115,7 @@ def _fill(path: Path, watch: Watch, queue_count: int, job_count: int, error_coun
             advance(len(some))
     building.write([ShardWrite(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, now, now, True, job_count))])
     fill_s = perf_counter() - started
-    home.publish(building, time.time_ns())
+    store.publish(building, time.time_ns())
     building.close()
     return fill_s
 

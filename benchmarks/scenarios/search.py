@@ -21,7 +21,7 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.retry import Backoff
 from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.state import keys
-from gateway.mirror import trust
+from gateway.mirror import sqlite_store
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
@@ -44,8 +44,8 @@ _MB = 1_000_000
 def run(setup: Setup) -> Findings:
     dice = random.Random(1)
     path = setup.folder / READ_DB
-    home = trust.ReadFile(path, "benchmark", 1)
-    building = home.begin(NOW)
+    store = sqlite_store.SqliteStore(path, "benchmark", 1)
+    building = store.begin(NOW)
     fill = setup.watch.stage(f"write {setup.backlog:,} jobs", setup.backlog)
     for first in range(0, setup.backlog, BATCH):
         _write(building, [_records(dice, number) for number in range(first, min(first + BATCH, setup.backlog))])
@@ -61,7 +61,7 @@ def run(setup: Setup) -> Findings:
     index_us = (time.process_time() - began) / setup.backlog * 1e6
     index(1)
     building.write([ShardWrite(shard=0, rows=to_rows(0, []), cursor=Cursor(0, 1, NOW, NOW, True, setup.backlog))])
-    home.publish(building, NOW)
+    store.publish(building, NOW)
     writer = building
     read_db = ReadDb(path)
     try:

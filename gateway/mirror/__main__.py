@@ -18,11 +18,11 @@ from corvo.runtime.process import Locked, configure_logging, die_with_parent, re
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.mirror.follow import MirrorFollower
-from gateway.mirror.home import Home
-from gateway.mirror.trust import ReadFile, read_boot_id
+from gateway.mirror.sqlite_store import SqliteStore, read_boot_id
+from gateway.mirror.store import Store
 from gateway.readdb.file import READ_DB
 
-POSTGRES_SILENCE_S = 120.0  # well above what one transaction may take: gateway/mirror/postgres.py
+POSTGRES_SILENCE_S = 120.0  # well above what one transaction may take: gateway/mirror/postgres_store.py
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ def main() -> None:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
         addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
-        follower = MirrorFollower(Path.cwd(), addresses, _home(settings))
+        follower = MirrorFollower(Path.cwd(), addresses, _store(settings))
         heartbeat = ProcessHeartbeat(run_dir, "mirror", _silence_allowed_s(settings))
         try:
             follower.run(stopping.is_set, stopping.fileno(), heartbeat.beat)
@@ -61,14 +61,14 @@ def _silence_allowed_s(settings: Settings) -> float:
     return max(settings.hang_timeout, POSTGRES_SILENCE_S)
 
 
-def _home(settings: Settings) -> Home[Any]:
+def _store(settings: Settings) -> Store[Any]:
     address = address_of(settings)
     if address is None:
-        return ReadFile(Path.cwd() / READ_DB, read_boot_id(), settings.shards)
-    from gateway.mirror.postgres import PostgresHome  # lazy: an extra that most installations do without
+        return SqliteStore(Path.cwd() / READ_DB, read_boot_id(), settings.shards)
+    from gateway.mirror.postgres_store import PostgresStore  # lazy: an extra that most installations do without
 
     identity = read_identity(Path.cwd())
-    return PostgresHome(address, identity.cluster_id if identity is not None else "", settings.shards)
+    return PostgresStore(address, identity.cluster_id if identity is not None else "", settings.shards)
 
 
 class Stopping:

@@ -2,8 +2,8 @@
 
 The rows of a batch and the shard's cursor are committed together, so that after any crash of this process the file is
 a state that the shards once had, and following resumes where it stopped. `synchronous=OFF`: nothing here waits for
-the disk, because the file is derived; `trust.py` decides when it may be believed. Only this connection checkpoints:
-SQLite before 3.51.3 can lose a WAL when two connections write or checkpoint at once.
+the disk, because the file is derived; `sqlite_store.py` decides when it may be trusted. Only this connection
+checkpoints: SQLite before 3.51.3 can lose a WAL when two connections write or checkpoint at once.
 
 `follow.py` is the only user. Every method may raise `sqlite3.Error`; the connection is then good for nothing but
 `close`.
@@ -37,7 +37,7 @@ _PRAGMAS = (
 
 class MirrorDb:
     def __init__(self, path: Path) -> None:
-        """Opens a file that exists, or makes an empty one. `create` or `trust.py` say which it may be."""
+        """Opens a file that exists, or makes an empty one. `create` or `sqlite_store.py` say which it may be."""
         self.path = path
         # Without statements cached by the driver each executemany would be parsed anew; 64 hold all of ours.
         self._connection = sqlite3.connect(path, isolation_level=None, cached_statements=64)

@@ -15,8 +15,8 @@ from typing import Any
 
 import structlog
 
-from gateway.mirror.home import Database, Home
 from gateway.mirror.shard_writes import Cursor, ShardWrite
+from gateway.mirror.store import Database, Store
 
 AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # a database out of reach is tried again after so long, then twice as long, …
 
@@ -24,8 +24,8 @@ log = structlog.get_logger()
 
 
 class Databases:
-    def __init__(self, home: Home[Any]) -> None:
-        self.home = home
+    def __init__(self, store: Store[Any]) -> None:
+        self.store = store
         self.published: Database | None = None
         self.building: Database | None = None
         self.open_at = 0.0  # not before
@@ -39,27 +39,27 @@ class Databases:
 
     def open(self) -> None:
         """What is published, if it can be believed."""
-        self.published = self.home.open_trusted()
-        log.info("read database opened", database=self.home.name, generation=self.published.generation)
+        self.published = self.store.open_trusted()
+        log.info("read database opened", database=self.store.name, generation=self.published.generation)
 
     def build(self, reason: str) -> None:
-        log.warning("rebuild of the read database begins", database=self.home.name, reason=reason)
+        log.warning("rebuild of the read database begins", database=self.store.name, reason=reason)
         self._begun_at, self._rows = time.monotonic(), 0
-        self.building = self.home.begin(time.time_ns())
+        self.building = self.store.begin(time.time_ns())
 
     def distrust(self) -> None:
         """What is published, if anything, goes; what is under construction goes on."""
         if self.published is not None:
             self.published.close()
             self.published = None
-        self.home.remove_published()
+        self.store.remove_published()
 
     def write(self, turns: Sequence[ShardWrite]) -> None:
         if self.building is not None:
             self._rows += sum(turn.rows.count for turn in turns)
             try:
                 self.building.write(turns)
-            except self.home.faults as error:
+            except self.store.faults as error:
                 self._give_up_building(error)
         of_published = [turn for turn in turns if not turn.is_copy]
         if self.published is not None and of_published:
@@ -77,34 +77,34 @@ class Databases:
         assert building is not None
         try:
             building.put_cursors(cursors)
-            self.home.publish(building, time.time_ns())
-        except self.home.faults as error:
+            self.store.publish(building, time.time_ns())
+        except self.store.faults as error:
             self._give_up_building(error)
             return
         self.published, self.building = building, None
         if former is not None:
-            self.home.retire(former)
+            self.store.retire(former)
         seconds = round(time.monotonic() - self._begun_at, 3)
-        log.info("rebuild of the read database ended", database=self.home.name, rows=self._rows, seconds=seconds)
+        log.info("rebuild of the read database ended", database=self.store.name, rows=self._rows, seconds=seconds)
 
     def _give_up_building(self, error: Exception) -> None:
         if self.published is None:
             raise error
-        log.warning("rebuild of the read database failed", database=self.home.name, reason=str(error).strip())
+        log.warning("rebuild of the read database failed", database=self.store.name, reason=str(error).strip())
         building, self.building = self.building, None
         try:
-            self.home.abandon(building)
-        except self.home.faults:
+            self.store.abandon(building)
+        except self.store.faults:
             pass  # what is left of it goes with the next attempt
 
     def lose(self, reason: str) -> None:
         """Out of reach: everything is closed, and opened again in a while."""
-        log.warning("read database out of reach", database=self.home.name, reason=reason, again_in_s=self._again_s)
+        log.warning("read database out of reach", database=self.store.name, reason=reason, again_in_s=self._again_s)
         for database in (self.published, self.building):
             if database is not None:
                 database.close()
         self.published = self.building = None
-        self.home.release()
+        self.store.release()
         self.open_at = time.monotonic() + self._again_s
         self._again_s = min(2 * self._again_s, AGAIN_S_MAX)
 
@@ -113,5 +113,5 @@ class Databases:
             self.building.close()
             log.info("stopped during a rebuild")
         if self.published is not None:
-            self.home.close_clean(self.published)
-            log.info("read database closed", database=self.home.name)
+            self.store.close_clean(self.published)
+            log.info("read database closed", database=self.store.name)

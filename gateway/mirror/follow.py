@@ -35,9 +35,9 @@ from corvo.queries.feed import FeedBatch, ScanPiece
 from gateway.mirror.contention import Contention
 from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, FollowPace
 from gateway.mirror.databases import Databases
-from gateway.mirror.home import Home, UntrustedDatabase
 from gateway.mirror.link import ShardQuestions
 from gateway.mirror.shard_writes import ShardWrite
+from gateway.mirror.store import Store, UntrustedDatabase
 from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200
@@ -52,13 +52,15 @@ log = structlog.get_logger()
 
 
 class MirrorFollower:
-    def __init__(self, data_dir: Path, addresses: list[str], home: Home[Any], pace: FollowPace = FollowPace()) -> None:
+    def __init__(
+        self, data_dir: Path, addresses: list[str], store: Store[Any], pace: FollowPace = FollowPace()
+    ) -> None:
         self._data_dir = data_dir
-        self._home = home
+        self._store = store
         self._pace = pace
         self._addresses = addresses
         self._courses: list[Course] = []
-        self._databases = Databases(home)
+        self._databases = Databases(store)
         self._vouch_at = 0.0
         self._breath_at = 0.0
         self._wrote_s = 0.0  # in this breath
@@ -138,8 +140,8 @@ class MirrorFollower:
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except self._home.faults as error:
-            reason, remedy = str(error).strip(), self._home.remedy(error)
+        except self._store.faults as error:
+            reason, remedy = str(error).strip(), self._store.remedy(error)
             if remedy == "reopen":
                 self._databases.lose(reason)
                 for course in self._courses:
@@ -267,7 +269,7 @@ class MirrorFollower:
         published = self._databases.published
         if published is None:
             return
-        self._home.look(published)
+        self._store.look(published)
         now = time.time_ns()
         parked = [course for course in self._courses if course.is_done and course.link.is_asking]
         quiet = [course for course in parked if now - course.caught_up_at >= SIGN_OF_LIFE_MS * 900_000]

@@ -47,16 +47,16 @@ _decode_callback = msgspec.json.Decoder(Callback).decode
 async def answer(read_db: ReadDb, query: BatchesQuery) -> BatchesAnswer:
     page = _page(query)
 
-    def question(reading: ReadSession) -> BatchesAnswer:
-        (shards,) = reading.rows(_SHARDS)[0]
-        rows = reading.rows(page)
+    def question(session: ReadSession) -> BatchesAnswer:
+        (shards,) = session.rows(_SHARDS)[0]
+        rows = session.rows(page)
         has_more = len(rows) > query.limit
         found = [batch_view(_batch(*row), shards) for row in rows[: query.limit]]
         return BatchesAnswer(
             batches=found,
             has_more=has_more,
             cursor=to_cursor(PageCursor("desc", found[-1].created_at, found[-1].id)) if has_more else None,
-            lag_ms=round(lag_ms(reading), 3),
+            lag_ms=round(lag_ms(session), 3),
         )
 
     return await read_db.ask(question)

@@ -40,9 +40,9 @@ AMONG: Condition = jobs.c.seq.in_(listed("seqs"))  # with numbers(…) as `seqs`
 Source = Callable[[ReadSession], list[int] | None]
 
 
-def few(reading: ReadSession, body: SearchBody) -> list[int] | None:
+def few(session: ReadSession, body: SearchBody) -> list[int] | None:
     for source in _sources(body):
-        found = source(reading)
+        found = source(session)
         if found is not None:
             return found
     return None
@@ -70,10 +70,10 @@ def _sources(body: SearchBody) -> Iterator[Source]:
 
 
 def _along(branches: list[Branch]) -> Source:
-    def source(reading: ReadSession) -> list[int] | None:
+    def source(session: ReadSession) -> list[int] | None:
         seqs: list[int] = []
         for index, conditions in branches:
-            seqs += _first(reading, along(index, sa.select(jobs.c.seq), jobs).where(*conditions))
+            seqs += _first(session, along(index, sa.select(jobs.c.seq), jobs).where(*conditions))
             if len(seqs) > FEW_MAX:
                 return None
         return seqs
@@ -81,14 +81,14 @@ def _along(branches: list[Branch]) -> Source:
     return source
 
 
-def _with_errors(reading: ReadSession) -> list[int] | None:
+def _with_errors(session: ReadSession) -> list[int] | None:
     failed = sa.select(job_errors.c.job_id, job_errors.c.shard).distinct().limit(FEW_MAX + 1).subquery()
     is_job = sa.and_(jobs.c.id == failed.c.job_id, jobs.c.shard == failed.c.shard)
-    names = reading.rows(sa.select(sa.func.count()).select_from(failed))[0][0]
+    names = session.rows(sa.select(sa.func.count()).select_from(failed))[0][0]
     if names > FEW_MAX:
         return None
-    return _first(reading, sa.select(jobs.c.seq).join_from(failed, jobs, is_job))
+    return _first(session, sa.select(jobs.c.seq).join_from(failed, jobs, is_job))
 
 
-def _first(reading: ReadSession, statement: sa.Select[Any]) -> list[int]:
-    return [seq for (seq,) in reading.rows(statement.limit(FEW_MAX + 1))]
+def _first(session: ReadSession, statement: sa.Select[Any]) -> list[int]:
+    return [seq for (seq,) in session.rows(statement.limit(FEW_MAX + 1))]

@@ -1,6 +1,6 @@
 """The read database as the gateway asks it: in a few threads, because both SQLite and PostgreSQL block.
 
-Each thread has a reading of its own. Questions beyond what the threads can bear are refused at once.
+Each thread has its own session. Questions beyond the limit are refused at once.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import TypeVar
 from corvo.model.errors import Refusal
 from corvo.runtime.read_db import PostgresAddress
 from gateway.search.session import OutOfTime, Prepared, ReadSession, along, listed, numbers
-from gateway.search.sqlite import FileReading
+from gateway.search.sqlite import SqliteSession
 
 __all__ = ["OutOfTime", "Prepared", "ReadDb", "ReadSession", "along", "listed", "numbers"]
 
@@ -25,7 +25,7 @@ WAITING_MAX = 64  # questions in hand and in the queue; more would only wait for
 
 
 class ReadDb:
-    """All threads' readings. Construction starts nothing; the first question does."""
+    """All sessions. Construction opens nothing; the first question does."""
 
     def __init__(self, place: Path | PostgresAddress, budget_ms: int = BUDGET_MS) -> None:
         self._place = place
@@ -33,7 +33,7 @@ class ReadDb:
         self._budget_ms = budget_ms
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="read-db")
         self._own = threading.local()
-        self._readings: list[ReadSession] = []
+        self._sessions: list[ReadSession] = []
         self._waiting = 0
 
     async def ask(self, question: Callable[[ReadSession], T]) -> T:
@@ -47,20 +47,20 @@ class ReadDb:
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for reading in self._readings:
-            reading.close()
+        for session in self._sessions:
+            session.close()
 
     def _ask(self, question: Callable[[ReadSession], T]) -> T:
-        reading: ReadSession | None = getattr(self._own, "reading", None)
-        if reading is None:
-            reading = self._own.reading = new_reading(self._place, self._budget_ms)
-            self._readings.append(reading)
-        return reading.ask(question)
+        session: ReadSession | None = getattr(self._own, "session", None)
+        if session is None:
+            session = self._own.session = new_session(self._place, self._budget_ms)
+            self._sessions.append(session)
+        return session.ask(question)
 
 
-def new_reading(place: Path | PostgresAddress, budget_ms: int) -> ReadSession:
+def new_session(place: Path | PostgresAddress, budget_ms: int) -> ReadSession:
     if isinstance(place, Path):
-        return FileReading(place, budget_ms)
-    from gateway.search.postgres import ServerReading  # lazy: an extra that most installations do without
+        return SqliteSession(place, budget_ms)
+    from gateway.search.postgres import PostgresSession  # lazy: an extra that most installations do without
 
-    return ServerReading(place, budget_ms)
+    return PostgresSession(place, budget_ms)

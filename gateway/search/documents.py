@@ -41,54 +41,54 @@ def quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def matching(reading: ReadSession, expression: str, at_most: int) -> list[int] | None:
-    if reading.is_postgresql:  # which has no such index: the walk looks for itself
+def matching(session: ReadSession, expression: str, at_most: int) -> list[int] | None:
+    if session.is_postgresql:  # which has no such index: the walk looks for itself
         return None
     found = sa.select(_grams.c.rowid).where(sa.literal_column("jobs_grams").op("MATCH")(sa.literal(expression)))
-    return _jobs(reading, [found, _PARTIAL], at_most)
+    return _jobs(session, [found, _PARTIAL], at_most)
 
 
-def tagged(reading: ReadSession, key: str, value: TagValue, at_most: int) -> list[int] | None:
-    if reading.is_postgresql:
-        return _first(reading, sa.select(jobs.c.seq).where(has_tag(key, value, is_postgresql=True)), at_most)
+def tagged(session: ReadSession, key: str, value: TagValue, at_most: int) -> list[int] | None:
+    if session.is_postgresql:
+        return _first(session, sa.select(jobs.c.seq).where(has_tag(key, value, is_postgresql=True)), at_most)
     is_tag = (job_tags.c.key == sa.literal(key), job_tags.c.value == sa.literal(stored(key, value)))
-    return _jobs(reading, [sa.select(job_tags.c.doc).where(*is_tag), _PARTIAL], at_most)
+    return _jobs(session, [sa.select(job_tags.c.doc).where(*is_tag), _PARTIAL], at_most)
 
 
-def progress(reading: ReadSession) -> tuple[int, int]:
+def progress(session: ReadSession) -> tuple[int, int]:
     """The last job and the last error that the indexes know."""
-    jobs_seq, error_id = reading.rows(_PROGRESS)[0]
+    jobs_seq, error_id = session.rows(_PROGRESS)[0]
     return jobs_seq, error_id
 
 
-def unindexed(reading: ReadSession, at_most: int) -> list[int] | None:
+def unindexed(session: ReadSession, at_most: int) -> list[int] | None:
     """Jobs that were written after the indexes, or that failed after."""
-    jobs_seq, error_id = progress(reading)
-    late = _first(reading, sa.select(jobs.c.seq).where(jobs.c.seq > jobs_seq).order_by(jobs.c.seq), at_most)
+    jobs_seq, error_id = progress(session)
+    late = _first(session, sa.select(jobs.c.seq).where(jobs.c.seq > jobs_seq).order_by(jobs.c.seq), at_most)
     if late is None:
         return None
     errors = sa.select(job_errors.c.id).where(job_errors.c.id > error_id).order_by(job_errors.c.id)
-    if (late_errors := _first(reading, errors, at_most)) is None:
+    if (late_errors := _first(session, errors, at_most)) is None:
         return None
     if late_errors:
         of_error = sa.and_(jobs.c.id == job_errors.c.job_id, jobs.c.shard == job_errors.c.shard)
         failed = sa.select(jobs.c.seq).join_from(job_errors, jobs, of_error)
-        late += [seq for (seq,) in reading.rows(failed.where(job_errors.c.id > error_id))]
+        late += [seq for (seq,) in session.rows(failed.where(job_errors.c.id > error_id))]
     return late
 
 
-def _jobs(reading: ReadSession, sources: list[sa.Select[Any]], at_most: int) -> list[int] | None:
-    seqs = unindexed(reading, at_most)
+def _jobs(session: ReadSession, sources: list[sa.Select[Any]], at_most: int) -> list[int] | None:
+    seqs = unindexed(session, at_most)
     for source in sources:
-        if seqs is None or (docs := _first(reading, source, at_most)) is None:
+        if seqs is None or (docs := _first(session, source, at_most)) is None:
             return None
         if docs:
-            seqs += [seq for (seq,) in reading.rows(_JOBS_OF, docs=numbers(docs))]
+            seqs += [seq for (seq,) in session.rows(_JOBS_OF, docs=numbers(docs))]
     return seqs
 
 
-def _first(reading: ReadSession, statement: sa.Select[Any], at_most: int) -> list[int] | None:
-    found = [number for (number,) in reading.rows(statement.limit(at_most + 1))]
+def _first(session: ReadSession, statement: sa.Select[Any], at_most: int) -> list[int] | None:
+    found = [number for (number,) in session.rows(statement.limit(at_most + 1))]
     return None if len(found) > at_most else found
 
 

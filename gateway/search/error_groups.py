@@ -36,12 +36,12 @@ async def answer(read_db: ReadDb, query: ErrorGroupsQuery) -> ErrorGroupsAnswer:
     since = "" if query.since is None else _moment(query.since)
     groups = _groups(query, since)
 
-    def question(reading: ReadSession) -> ErrorGroupsAnswer:
-        rows = reading.rows(groups)
+    def question(session: ReadSession) -> ErrorGroupsAnswer:
+        rows = session.rows(groups)
         return ErrorGroupsAnswer(
-            groups=[_view(reading, since, *row) for row in rows[: query.limit]],
+            groups=[_view(session, since, *row) for row in rows[: query.limit]],
             has_more=len(rows) > query.limit,
-            lag_ms=round(lag_ms(reading), 3),
+            lag_ms=round(lag_ms(session), 3),
         )
 
     return await read_db.ask(question)
@@ -62,10 +62,10 @@ def _groups(query: ErrorGroupsQuery, since: str) -> sa.Select[Any]:
     return statement.where(table.c.created_at >= since) if since else statement
 
 
-def _view(reading: ReadSession, since: str, queue: str, fingerprint: str, count: int) -> ErrorGroup:
+def _view(session: ReadSession, since: str, queue: str, fingerprint: str, count: int) -> ErrorGroup:
     group = {"of_queue": queue, "of_fingerprint": fingerprint, "since": since}
-    ((first_at, _, _),) = reading.rows(_FIRST, **group)
-    ((last_at, error, job_id),) = reading.rows(_LAST, **group)
+    ((first_at, _, _),) = session.rows(_FIRST, **group)
+    ((last_at, error, job_id),) = session.rows(_LAST, **group)
     return ErrorGroup(fingerprint, queue, simplify(error), count, first_at, last_at, error, job_id)
 
 

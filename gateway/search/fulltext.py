@@ -46,9 +46,9 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
     started_at = time.perf_counter()
     expression = " AND ".join(quoted(word) for word in query.q.replace("\0", " ").split())
 
-    def ask(reading: ReadSession) -> FulltextAnswer:
-        seqs, is_complete = _found(reading, query, expression)
-        rows = reading.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
+    def ask(session: ReadSession) -> FulltextAnswer:
+        seqs, is_complete = _found(session, query, expression)
+        rows = session.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
         hits = {row[0]: _hit(*row) for row in rows}  # a job between two shards has two rows
         return FulltextAnswer(
             q=query.q,
@@ -56,24 +56,24 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
             has_more=len(rows) > query.limit,
             is_complete=is_complete,
             duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
-            lag_ms=round(lag_ms(reading), 3),
+            lag_ms=round(lag_ms(session), 3),
         )
 
     return await read_db.ask(ask)
 
 
-def _found(reading: ReadSession, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
-    if reading.is_postgresql:
-        return words.found(reading, expression, query.limit + 1) if expression else ([], True)
-    seqs, is_complete = _late(reading, expression)
-    return seqs + _indexed(reading, expression, query.limit + 1), is_complete
+def _found(session: ReadSession, query: FulltextQuery, expression: str) -> tuple[list[int], bool]:
+    if session.is_postgresql:
+        return words.found(session, expression, query.limit + 1) if expression else ([], True)
+    seqs, is_complete = _late(session, expression)
+    return seqs + _indexed(session, expression, query.limit + 1), is_complete
 
 
-def _indexed(reading: ReadSession, expression: str, wanted: int) -> list[int]:
+def _indexed(session: ReadSession, expression: str, wanted: int) -> list[int]:
     """Jobs that have not changed since they were indexed, the last of them first."""
     if not expression:
         return []
-    jobs_seq, _ = progress(reading)
+    jobs_seq, _ = progress(session)
     found: list[int] = []
     before = 2**63 - 1
     while len(found) < wanted:
@@ -85,23 +85,23 @@ def _indexed(reading: ReadSession, expression: str, wanted: int) -> list[int]:
             .order_by(_words.c.rowid.desc())
             .limit(PAGE)
         )
-        docs = [doc for (doc,) in reading.rows(page)]
+        docs = [doc for (doc,) in session.rows(page)]
         if docs:
-            found += [seq for (seq,) in reading.rows(_UNCHANGED, docs=numbers(docs), jobs_seq=jobs_seq)]
+            found += [seq for (seq,) in session.rows(_UNCHANGED, docs=numbers(docs), jobs_seq=jobs_seq)]
         if len(docs) < PAGE:
             break
         before = docs[-1]
     return found[:wanted]
 
 
-def _late(reading: ReadSession, expression: str) -> tuple[list[int], bool]:
+def _late(session: ReadSession, expression: str) -> tuple[list[int], bool]:
     """Jobs that the index does not know yet and that fit, and whether all such jobs were looked at."""
-    late = unindexed(reading, UNINDEXED_MAX)
+    late = unindexed(session, UNINDEXED_MAX)
     newest = sa.select(jobs.c.seq).order_by(jobs.c.seq.desc()).limit(UNINDEXED_MAX)
-    seqs = [seq for (seq,) in reading.rows(newest)] if late is None else late
+    seqs = [seq for (seq,) in session.rows(newest)] if late is None else late
     if not seqs or not expression:
         return [], late is not None
-    return words.fitting(reading.rows(_PARTS, seqs=numbers(seqs)), expression), late is not None
+    return words.fitting(session.rows(_PARTS, seqs=numbers(seqs)), expression), late is not None
 
 
 def _hit(job_id: str, queue: str, state: str, payload: str, tags: str | None, created_at: str) -> FulltextHit:

@@ -37,20 +37,20 @@ class _Slice(NamedTuple):
 
 
 def walk(
-    reading: ReadSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
+    session: ReadSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
 ) -> Walked:
     """At most `wanted` jobs behind the place. Raises OutOfTime when not even one slice was possible."""
     seqs: list[int] = []
     keys: list[Key] = []
     reached: Key | None = None
-    end_ms = reading.left_ms * (1 - SHARE)
+    end_ms = session.left_ms * (1 - SHARE)
     for leg in sort.legs_from(place):
         size = max(SLICE_MIN, wanted)
         while True:
             started = time.monotonic()
             try:
-                with reading.budget(reading.left_ms - end_ms):
-                    piece = _slice(reading, sort, leg, place, filters, size, wanted - len(seqs))
+                with session.budget(session.left_ms - end_ms):
+                    piece = _slice(session, sort, leg, place, filters, size, wanted - len(seqs))
             except OutOfTime:
                 if reached is None:
                     raise
@@ -70,7 +70,7 @@ def walk(
 
 
 def _slice(
-    reading: ReadSession,
+    session: ReadSession,
     sort: Sort,
     leg: Leg,
     place: SearchCursor | None,
@@ -79,9 +79,9 @@ def _slice(
     wanted: int,
 ) -> _Slice:
     if not (filters or leg.rest):
-        whole = [(seq, tuple(key)) for seq, *key in reading.rows(_stretch(sort, leg, place, wanted))]
+        whole = [(seq, tuple(key)) for seq, *key in session.rows(_stretch(sort, leg, place, wanted))]
         return _Slice(whole, whole[-1][1] if whole else None, len(whole) == wanted)
-    *found, (count, value, created_at, job_id, _) = reading.rows(
+    *found, (count, value, created_at, job_id, _) = session.rows(
         slice_statement(sort, leg, place, filters, size, wanted)
     )
     last = (value if leg.is_by_value else leg.value, created_at, job_id) if count else None

@@ -53,9 +53,9 @@ async def read_lag(read_db: ReadDb) -> Lag:
     return await read_db.ask(_read_lag)
 
 
-def lag_ms(reading: ReadSession) -> float:
+def lag_ms(session: ReadSession) -> float:
     """For an answer, inside its own question."""
-    return _read_lag(reading).lag_ms
+    return _read_lag(session).lag_ms
 
 
 async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
@@ -80,10 +80,10 @@ async def catch_up(shards: Shards, read_db: ReadDb) -> None:
     await wait_for(read_db, dict(enumerate(indexes)))
 
 
-def _read_lag(reading: ReadSession) -> Lag:
+def _read_lag(session: ReadSession) -> Lag:
     now = time.time_ns()
-    generation, shards, created_at, published_at = reading.rows(_META)[0]
-    cursors = reading.rows(_CURSORS)
+    generation, shards, created_at, published_at = session.rows(_META)[0]
+    cursors = session.rows(_CURSORS)
     ages = [
         _shard_lag_ms(now, parse_rfc3339(caught_up_at or created_at), bool(is_following))
         for caught_up_at, is_following, _ in cursors
@@ -105,5 +105,5 @@ def _shard_lag_ms(now: int, caught_up_at: int, is_following: bool) -> float:
     return min(age_ms, DELIVERY_MS) if is_following and age_ms <= FRESH_MS else age_ms
 
 
-def _applied(reading: ReadSession) -> dict[int, int]:
-    return dict(reading.rows(_APPLIED))
+def _applied(session: ReadSession) -> dict[int, int]:
+    return dict(session.rows(_APPLIED))

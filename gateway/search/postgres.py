@@ -30,7 +30,7 @@ class _Swapped(Exception):
     """Tables of two databases may have been read."""
 
 
-class ServerReading:
+class PostgresSession:
     is_postgresql = True
 
     def __init__(self, address: PostgresAddress, budget_ms: int) -> None:

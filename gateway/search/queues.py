@@ -65,8 +65,8 @@ _QUEUES = Prepared(
 async def answer(read_db: ReadDb) -> list[QueueView]:
     now = time.time_ns()
 
-    def question(reading: ReadSession) -> list[QueueView]:
-        return [_view(now, *row) for row in reading.rows(_QUEUES, minute_before=now // MINUTE_NS - 1)]
+    def question(session: ReadSession) -> list[QueueView]:
+        return [_view(now, *row) for row in session.rows(_QUEUES, minute_before=now // MINUTE_NS - 1)]
 
     return await read_db.ask(question)
 

@@ -85,23 +85,23 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
     place = sort.check(to_search_place(body.cursor, question))
     filters = residual(body, read_db.is_postgresql)
 
-    def ask(reading: ReadSession) -> SearchAnswer:
-        found = _find(reading, body, sort, place, filters, question)
+    def ask(session: ReadSession) -> SearchAnswer:
+        found = _find(session, body, sort, place, filters, question)
         has_more = len(found.seqs) > body.limit or not found.is_complete
         cursor = None
         if len(found.seqs) > body.limit:
             cursor = to_cursor(SearchCursor(question, *found.keys[body.limit - 1]))
         elif not found.is_complete and found.reached is not None:
             cursor = to_cursor(SearchCursor(question, *found.reached))
-        count, is_exact = _count(reading, body, filters, found)
+        count, is_exact = _count(session, body, filters, found)
         return SearchAnswer(
-            jobs=_page(reading, found.seqs[: body.limit]),
+            jobs=_page(session, found.seqs[: body.limit]),
             total=count,
             total_is_exact=is_exact,
             has_more=has_more,
             cursor=cursor,
             duration_ms=round((time.perf_counter() - started_at) * 1000, 3),
-            lag_ms=round(lag_ms(reading), 3),
+            lag_ms=round(lag_ms(session), 3),
             total_relation="exact" if is_exact else "at_least",
             is_complete=found.is_complete,
         )
@@ -113,15 +113,15 @@ async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
     """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
     filters = residual(body, read_db.is_postgresql)
 
-    def ask(reading: ReadSession) -> tuple[int, bool]:
-        seqs = few(reading, body)
+    def ask(session: ReadSession) -> tuple[int, bool]:
+        seqs = few(session, body)
         if seqs is not None:
-            return _count_among(reading, seqs, [AMONG, *filters, *named(body)]), True
+            return _count_among(session, seqs, [AMONG, *filters, *named(body)]), True
         try:
-            with reading.budget(COUNT_ALL_BUDGET_MS):
-                found: int = reading.rows(_total(body, filters, COUNTED_MAX))[0][0]
+            with session.budget(COUNT_ALL_BUDGET_MS):
+                found: int = session.rows(_total(body, filters, COUNTED_MAX))[0][0]
         except OutOfTime:
-            return _count(reading, body, filters, _Found([], []))
+            return _count(session, body, filters, _Found([], []))
         return min(found, COUNTED_MAX), found <= COUNTED_MAX
 
     return await read_db.ask(ask)
@@ -138,7 +138,7 @@ def _digest(body: SearchBody) -> str:
 
 
 def _find(
-    reading: ReadSession,
+    session: ReadSession,
     body: SearchBody,
     sort: Sort,
     place: SearchCursor | None,
@@ -146,19 +146,19 @@ def _find(
     question: str,
 ) -> _Found:
     wanted = body.limit + 1
-    seqs = few(reading, body)
+    seqs = few(session, body)
     if seqs is not None:
         fits = [AMONG, *filters, *named(body)]
-        rows = reading.rows(
+        rows = session.rows(
             sa.select(jobs.c.seq, *sort.key).where(*fits, *sort.beyond(place)).order_by(*sort.order()).limit(wanted),
             seqs=numbers(seqs),
         )
         total = len(rows)
         if place is not None or total == wanted:
-            total = _count_among(reading, seqs, fits)
+            total = _count_among(session, seqs, fits)
         return _Found([seq for seq, *_ in rows], [tuple(key) for _, *key in rows], total=total)
     try:
-        walked = walk(reading, sort, place, filters, wanted, question)
+        walked = walk(session, sort, place, filters, wanted, question)
     except OutOfTime:
         raise Refusal(
             "DEADLINE_EXCEEDED", "the search had no time to look at anything; narrow it by queue, state or time"
@@ -168,15 +168,15 @@ def _find(
     return _Found(walked.seqs, walked.keys, walked.reached, is_complete, every)
 
 
-def _count_among(reading: ReadSession, seqs: list[int], fits: list[Condition]) -> int:
-    counted: int = reading.rows(sa.select(sa.func.count()).select_from(jobs).where(*fits), seqs=numbers(seqs))[0][0]
+def _count_among(session: ReadSession, seqs: list[int], fits: list[Condition]) -> int:
+    counted: int = session.rows(sa.select(sa.func.count()).select_from(jobs).where(*fits), seqs=numbers(seqs))[0][0]
     return counted
 
 
-def _page(reading: ReadSession, seqs: list[int]) -> list[JobSummary]:
+def _page(session: ReadSession, seqs: list[int]) -> list[JobSummary]:
     if not seqs:
         return []
-    by_seq = {seq: _summary(*row) for seq, *row in reading.rows(_PAGE, seqs=numbers(seqs))}
+    by_seq = {seq: _summary(*row) for seq, *row in session.rows(_PAGE, seqs=numbers(seqs))}
     return list({by_seq[seq].id: by_seq[seq] for seq in seqs}.values())
 
 
@@ -192,14 +192,14 @@ def _total(body: SearchBody, filters: list[Condition], at_most: int) -> sa.Selec
     return sa.select(sa.func.count()).select_from(every)
 
 
-def _count(reading: ReadSession, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
+def _count(session: ReadSession, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
     count = found.total
     if count is None:
         if not found.is_complete:
             return len(found.seqs), False
         try:
-            with reading.budget(min(COUNT_BUDGET_MS, LOOKING_COUNT_BUDGET_MS) if filters else COUNT_BUDGET_MS):
-                count = reading.rows(_total(body, filters, TOTAL_MAX))[0][0]
+            with session.budget(min(COUNT_BUDGET_MS, LOOKING_COUNT_BUDGET_MS) if filters else COUNT_BUDGET_MS):
+                count = session.rows(_total(body, filters, TOTAL_MAX))[0][0]
         except OutOfTime:
             return len(found.seqs), False
     return min(count, TOTAL_MAX), count <= TOTAL_MAX

@@ -40,7 +40,7 @@ DIALECT = sqlite.dialect(paramstyle="named")
 DIALECT.statement_compiler = _Compiler
 
 
-class FileReading:
+class SqliteSession:
     """One thread's connection. Questions are functions of it."""
 
     is_postgresql = False

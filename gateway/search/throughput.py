@@ -42,10 +42,10 @@ async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = No
     within = span(time.time_ns(), query.minutes)
     over, newest = _over(within, queue), _newest(within, queue)
 
-    def question(reading: ReadSession) -> list[ThroughputPoint]:
-        if queue is not None and not reading.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
+    def question(session: ReadSession) -> list[ThroughputPoint]:
+        if queue is not None and not session.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
             raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {queue!r}; a queue exists from its first job on")
-        return _series(within, [*reading.rows(over), *reading.rows(newest)])
+        return _series(within, [*session.rows(over), *session.rows(newest)])
 
     return await read_db.ask(question)
 

@@ -29,15 +29,15 @@ _NEWEST = sa.select(*_ORDER, *_PARTS).order_by(*[column.desc() for column in _OR
 Place = tuple[str, str, int]
 
 
-def found(reading: ReadSession, expression: str, wanted: int) -> tuple[list[int], bool]:
+def found(session: ReadSession, expression: str, wanted: int) -> tuple[list[int], bool]:
     """The newest jobs that fit, and whether enough were found or all were looked at."""
-    end_ms = reading.left_ms * (1 - SHARE)
+    end_ms = session.left_ms * (1 - SHARE)
     seqs: list[int] = []
     place: Place | None = None
     while len(seqs) < wanted:
         try:
-            with reading.budget(reading.left_ms - end_ms):
-                rows = reading.rows((_NEWEST if place is None else _NEWEST.where(_before(place))).limit(SLICE))
+            with session.budget(session.left_ms - end_ms):
+                rows = session.rows((_NEWEST if place is None else _NEWEST.where(_before(place))).limit(SLICE))
         except OutOfTime:
             return seqs, False
         seqs += fitting(((seq, *texts) for _, _, seq, *texts in rows), expression)

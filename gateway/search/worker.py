@@ -13,11 +13,11 @@ from gateway.search.workers import find
 
 
 async def answer(read_db: ReadDb, worker_id: str) -> WorkerDetail:
-    def question(reading: ReadSession) -> WorkerDetail:
-        worker = find(reading, worker_id)
+    def question(session: ReadSession) -> WorkerDetail:
+        worker = find(session, worker_id)
         if worker is None:
             raise Refusal("WORKER_NOT_FOUND", f"no worker {worker_id!r} has been heard of lately")
-        ((active_jobs,),) = reading.rows(_active(worker_id, sa.func.count()))
+        ((active_jobs,),) = session.rows(_active(worker_id, sa.func.count()))
         return WorkerDetail(
             id=worker_id,
             hostname=worker.hostname,
@@ -28,7 +28,7 @@ async def answer(read_db: ReadDb, worker_id: str) -> WorkerDetail:
             active_jobs=active_jobs,
             pool_size=worker.pool_size,
             version=worker.version,
-            jobs=[_job(*row) for row in reading.rows(_jobs(worker_id))],
+            jobs=[_job(*row) for row in session.rows(_jobs(worker_id))],
         )
 
     return await read_db.ask(question)

@@ -54,28 +54,28 @@ async def answer(read_db: ReadDb) -> list[WorkerView]:
     return await read_db.ask(_answer)
 
 
-def _answer(reading: ReadSession) -> list[WorkerView]:
-    workers = _sightings(reading, *_ALL)
-    active = dict(reading.rows(_ACTIVE_JOBS))
+def _answer(session: ReadSession) -> list[WorkerView]:
+    workers = _sightings(session, *_ALL)
+    active = dict(session.rows(_ACTIVE_JOBS))
     views = [_view(worker_id, worker, active.get(worker_id, 0)) for worker_id, worker in workers.items()]
     views.sort(key=lambda view: view.id)
     views.sort(key=lambda view: view.started_at, reverse=True)
     return views
 
 
-def find(reading: ReadSession, worker_id: str) -> Sighting | None:
+def find(session: ReadSession, worker_id: str) -> Sighting | None:
     of_one = (_select(of).where(of.c.id == worker_id) for of in (table, presence))
-    return _sightings(reading, *of_one).get(worker_id)
+    return _sightings(session, *of_one).get(worker_id)
 
 
 def _sightings(
-    reading: ReadSession, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
+    session: ReadSession, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
 ) -> dict[str, Sighting]:
     """Workers by their id, each as all shards together know it."""
     workers: dict[str, Sighting] = {}
     oldest = to_rfc3339(time.time_ns() - WAITING_NS_MAX)
     for statement, is_waiting in ((known, False), (waiting, True)):
-        for worker_id, hostname, queues, last_heartbeat, started_at, pool_size, version in reading.rows(statement):
+        for worker_id, hostname, queues, last_heartbeat, started_at, pool_size, version in session.rows(statement):
             if is_waiting and last_heartbeat < oldest:
                 continue
             seen = Sighting(

@@ -8,8 +8,8 @@ import psycopg
 from psycopg import sql
 
 from corvo.runtime.read_db import PostgresAddress, parse_read_db
-from gateway.mirror.postgres import PostgresHome
-from gateway.mirror.trust import ReadFile, remove
+from gateway.mirror.postgres_store import PostgresStore
+from gateway.mirror.sqlite_store import SqliteStore, remove
 from gateway.readdb.file import READ_DB
 from gateway.readdb.seed_tables import metadata
 
@@ -22,7 +22,7 @@ class Place(Protocol):
     faults: tuple[type[Exception], ...]
     address: Path | PostgresAddress  # what `ReadDb` takes
 
-    def home(self, shards: int = 2, origin: str = BOOT) -> Any:
+    def store(self, shards: int = 2, origin: str = BOOT) -> Any:
         """Of a mirror that has just started, on this boot or for this cluster."""
 
     def read(self, statement: str) -> list[Any]:
@@ -47,8 +47,8 @@ class FilePlace:
     def __init__(self, folder: Path) -> None:
         self.address = folder / READ_DB
 
-    def home(self, shards: int = 2, origin: str = BOOT) -> ReadFile:
-        return ReadFile(self.address, origin, shards)
+    def store(self, shards: int = 2, origin: str = BOOT) -> SqliteStore:
+        return SqliteStore(self.address, origin, shards)
 
     def read(self, statement: str) -> list[Any]:
         connection = sqlite3.connect(f"{self.address.absolute().as_uri()}?mode=ro", uri=True)
@@ -81,13 +81,13 @@ class ServerPlace:
         assert address is not None
         self.server = server
         self.address = address
-        self._homes: list[PostgresHome] = []
+        self._stores: list[PostgresStore] = []
 
-    def home(self, shards: int = 2, origin: str = BOOT) -> PostgresHome:
-        for former in self._homes:  # as the end of its process would
+    def store(self, shards: int = 2, origin: str = BOOT) -> PostgresStore:
+        for former in self._stores:  # as the end of its process would
             former.release()
-        self._homes = [PostgresHome(self.address, origin, shards)]
-        return self._homes[0]
+        self._stores = [PostgresStore(self.address, origin, shards)]
+        return self._stores[0]
 
     def read(self, statement: str) -> list[Any]:
         with self._connect() as connection:
@@ -110,8 +110,8 @@ class ServerPlace:
 
     def wipe(self) -> bool:
         """Whether an empty database is left, for another test."""
-        for home in self._homes:
-            home.release()
+        for store in self._stores:
+            store.release()
         kept = {"mirror_meta", "namespaces", "sso_settings"}
         names = [table.name for table in metadata.sorted_tables if not table.info.get("sqlite_only")]
         try:
@@ -122,8 +122,8 @@ class ServerPlace:
 
     def clear(self) -> None:
         """The test is over."""
-        for home in self._homes:
-            home.release()
+        for store in self._stores:
+            store.release()
         found = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
         with self._connect() as connection:
             for (schema,) in connection.execute(found, (self.address.schema,)).fetchall():

@@ -39,11 +39,11 @@ class Mirror:
     def __init__(
         self, directory: Path, place: Place, shards: Sequence[FakeShard], origin: str = BOOT, **pace: int
     ) -> None:
-        self.home = place.home(len(shards), origin)
+        self.store = place.store(len(shards), origin)
         self._follower = MirrorFollower(
             directory,
             [shard.address for shard in shards],
-            self.home,
+            self.store,
             FollowPace(**({"wait_ms": 300, "answer_ms": 200} | pace)),
         )
         self._is_stopping = False
@@ -151,10 +151,10 @@ def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> ShardWrite:
 
 def publish(place: Place, origin: str = BOOT) -> Any:
     """A database with the jobs 1 and 2."""
-    home = place.home(SHARDS, origin)
-    building = home.begin(NOW)
+    store = place.store(SHARDS, origin)
+    building = store.begin(NOW)
     building.write([a_turn(1, 2)])
-    home.publish(building, NOW)
+    store.publish(building, NOW)
     return building
 
 

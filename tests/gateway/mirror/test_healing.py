@@ -22,8 +22,8 @@ def test_a_database_deleted_under_the_mirror_comes_back(tmp_path, place, shards)
 
 
 def test_a_database_deleted_as_soon_as_it_appears_comes_back(tmp_path, place, shards, monkeypatch):
-    home = type(place.home())
-    publish, published = home.publish, []
+    store = type(place.store())
+    publish, published = store.publish, []
 
     def publish_and_lose(self, building, now):
         publish(self, building, now)
@@ -31,7 +31,7 @@ def test_a_database_deleted_as_soon_as_it_appears_comes_back(tmp_path, place, sh
         if len(published) == 1:
             place.remove()
 
-    monkeypatch.setattr(home, "publish", publish_and_lose)
+    monkeypatch.setattr(store, "publish", publish_and_lose)
     work(shards[0], 1)
 
     with Mirror(tmp_path, place, shards):

@@ -133,11 +133,11 @@ def test_a_rebuild_that_fails_costs_nothing_but_itself(tmp_path, place, shards, 
     with Mirror(tmp_path, place, shards) as mirror:
         caught_up(place, shards)
         generation = generation_of(place)
-        home = type(mirror.home)
+        store = type(mirror.store)
         fault, abandoned = place.faults[0]("no room"), []
-        abandon = home.abandon
-        monkeypatch.setattr(home, "publish", lambda *_: (_ for _ in ()).throw(fault))
-        monkeypatch.setattr(home, "abandon", lambda self, one: abandoned.append(abandon(self, one)))
+        abandon = store.abandon
+        monkeypatch.setattr(store, "publish", lambda *_: (_ for _ in ()).throw(fault))
+        monkeypatch.setattr(store, "abandon", lambda self, one: abandoned.append(abandon(self, one)))
         rebuild_request.leave(tmp_path)
         eventually(lambda: abandoned)
         monkeypatch.undo()

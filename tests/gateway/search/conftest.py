@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from corvo.model.job import Job, JobError, Minute, Queue, Worker, encode
 from corvo.rules.batches import Batch
 from corvo.state import keys
-from gateway.mirror.home import UntrustedDatabase
 from gateway.mirror.rows import presence_rows, to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
+from gateway.mirror.store import UntrustedDatabase
 from gateway.search.database import Prepared, ReadDb
 from gateway.search.sqlite import DIALECT
 from tests.support.read_dbs import FilePlace, Place
@@ -29,25 +29,25 @@ class Written:
         self.place = place
         self.shards = shards
         self.path: Any = place.address
-        self.home = place.home(shards)
+        self.store = place.store(shards)
         try:
-            self.writer = self.home.open_trusted()
+            self.writer = self.store.open_trusted()
         except UntrustedDatabase:
             self.writer = self._publish()
 
     def _publish(self) -> Any:
-        building = self.home.begin(time.time_ns())
-        self.home.publish(building, time.time_ns())
+        building = self.store.begin(time.time_ns())
+        self.store.publish(building, time.time_ns())
         return building
 
     def swap(self) -> None:
         former = self.writer
         self.writer = self._publish()
-        self.home.retire(former)
+        self.store.retire(former)
 
     def close(self) -> None:
         self.writer.close()
-        self.home.release()
+        self.store.release()
 
     def put(self, *records: Record, shard: int = 0, presence: Iterable[Worker] = ()) -> None:
         rows = to_rows(shard, [(key_of(record), encode(record)) for record in records])

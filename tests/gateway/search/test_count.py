@@ -25,10 +25,10 @@ def test_a_count_that_goes_too_far_says_that_there_are_more(written, ask, monkey
 def test_a_count_out_of_time_falls_back_to_the_total_of_a_page(written, ask, monkeypatch):
     budget = ReadSession.budget
 
-    def impatient(reading, budget_ms):
+    def impatient(session, budget_ms):
         if budget_ms == search.COUNT_ALL_BUDGET_MS:
             raise OutOfTime
-        return budget(reading, budget_ms)
+        return budget(session, budget_ms)
 
     monkeypatch.setattr(ReadSession, "budget", impatient)
     written.put(*(a_job(number) for number in range(10)))

@@ -20,14 +20,14 @@ COUNT = sa.select(sa.func.count()).select_from(jobs)
 
 
 def count(read_db):
-    return asyncio.run(read_db.ask(lambda reading: reading.rows(COUNT)[0][0]))
+    return asyncio.run(read_db.ask(lambda session: session.rows(COUNT)[0][0]))
 
 
 def lag_of(read_db):
     return asyncio.run(lag.read_lag(read_db))
 
 
-def refused(read_db, question=lambda reading: reading.rows(sa.select(jobs.c.id))):
+def refused(read_db, question=lambda session: session.rows(sa.select(jobs.c.id))):
     with pytest.raises(Refusal) as refusal:
         asyncio.run(read_db.ask(question))
     return refusal.value
@@ -70,8 +70,8 @@ def test_a_deleted_database_is_unavailable_until_it_is_back(written, read_db):
 
 
 def test_nothing_can_be_written_through_it(written, read_db):
-    def write(reading):
-        reading._connection.execute("DELETE FROM mirror_meta")
+    def write(session):
+        session._connection.execute("DELETE FROM mirror_meta")
 
     assert refused(read_db, write).code == "READ_DB_UNAVAILABLE"
     assert count(read_db) == 0
@@ -80,7 +80,7 @@ def test_nothing_can_be_written_through_it(written, read_db):
 def test_a_question_that_takes_too_long_is_interrupted(written):
     read_db = ReadDb(written.path, budget_ms=50)
 
-    refusal = refused(read_db, lambda reading: reading.rows(endless()))
+    refusal = refused(read_db, lambda session: session.rows(endless()))
 
     assert refusal.code == "DEADLINE_EXCEEDED"
     patient = ReadDb(written.path)
@@ -90,10 +90,10 @@ def test_a_question_that_takes_too_long_is_interrupted(written):
 
 
 def test_a_part_that_takes_too_long_leaves_time_for_the_rest(written, read_db):
-    def question(reading):
-        with pytest.raises(OutOfTime), reading.budget(30):
-            reading.rows(endless())
-        return reading.rows(COUNT)
+    def question(session):
+        with pytest.raises(OutOfTime), session.budget(30):
+            session.rows(endless())
+        return session.rows(COUNT)
 
     assert asyncio.run(read_db.ask(question)) == [(0,)]
 
@@ -101,9 +101,9 @@ def test_a_part_that_takes_too_long_leaves_time_for_the_rest(written, read_db):
 def test_a_part_that_takes_the_whole_time_ends_the_question(written):
     read_db = ReadDb(written.path, budget_ms=50)
 
-    def question(reading):
-        with reading.budget(10_000):
-            reading.rows(endless())
+    def question(session):
+        with session.budget(10_000):
+            session.rows(endless())
 
     assert refused(read_db, question).code == "DEADLINE_EXCEEDED"
     read_db.close()
@@ -114,10 +114,10 @@ def test_more_questions_than_can_wait_are_refused(written, read_db, monkeypatch)
     may_go_on = threading.Event()
 
     async def three():
-        asked = [asyncio.ensure_future(read_db.ask(lambda reading: may_go_on.wait(5))) for _ in range(2)]
+        asked = [asyncio.ensure_future(read_db.ask(lambda session: may_go_on.wait(5))) for _ in range(2)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal) as refusal:
-            await read_db.ask(lambda reading: None)
+            await read_db.ask(lambda session: None)
         may_go_on.set()
         await asyncio.gather(*asked)
         return refusal.value.code
@@ -128,10 +128,10 @@ def test_more_questions_than_can_wait_are_refused(written, read_db, monkeypatch)
 def test_one_question_sees_one_moment(written, read_db):
     written.put(a_job(1))
 
-    def question(reading):
-        before = reading.rows(COUNT)
+    def question(session):
+        before = session.rows(COUNT)
         written.place.tamper("DELETE FROM jobs")
-        return before, reading.rows(COUNT)
+        return before, session.rows(COUNT)
 
     before, after = asyncio.run(read_db.ask(question))
 
@@ -143,11 +143,11 @@ def test_one_question_never_mixes_two_databases(written, read_db):
     written.put(a_job(1))
     is_inside, may_go_on = threading.Event(), threading.Event()
 
-    def question(reading):
-        before = reading.rows(COUNT)
+    def question(session):
+        before = session.rows(COUNT)
         is_inside.set()
         may_go_on.wait(5)
-        return before, reading.rows(COUNT)
+        return before, session.rows(COUNT)
 
     with ThreadPoolExecutor(1) as another:
         context = another.submit(asyncio.run, read_db.ask(question))
@@ -162,11 +162,11 @@ def test_one_question_never_mixes_two_databases(written, read_db):
 
 def swap_and_put(written, *numbers):
     """A rebuild, as a mirror makes it: filled before anybody sees it."""
-    building = written.home.begin(time.time_ns())
+    building = written.store.begin(time.time_ns())
     former, written.writer = written.writer, building
     written.put(*[a_job(number) for number in numbers])
-    written.home.publish(building, time.time_ns())
-    written.home.retire(former)
+    written.store.publish(building, time.time_ns())
+    written.store.retire(former)
 
 
 def test_no_read_fails_while_databases_are_swapped(place):
@@ -192,7 +192,7 @@ def test_no_read_fails_while_databases_are_swapped(place):
         for _ in range(8):
             seen = len(found)
             swap_and_put(made, 1)
-            made.home.look(made.writer)
+            made.store.look(made.writer)
             deadline = time.monotonic() + 10
             while len(found) < seen + 12 and not failed and time.monotonic() < deadline:
                 time.sleep(0.001)

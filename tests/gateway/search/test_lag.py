@@ -72,7 +72,7 @@ def test_waiting_ends_when_the_cursors_have_passed(written, read_db):
 
     async def wait():
         waiting = asyncio.ensure_future(lag.wait_for(read_db, {0: 7}))
-        await read_db.ask(lambda reading: None)
+        await read_db.ask(lambda session: None)
         assert not waiting.done()
         written.put_cursor(index=8)
         await asyncio.wait_for(waiting, 5)

@@ -20,7 +20,7 @@ from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.queries.search import SearchBody, SortName
 from gateway.mirror import indexing
 from gateway.search import candidates, index_scan, search, session
-from gateway.search.database import ReadSession, new_reading
+from gateway.search.database import ReadSession, new_session
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, SECOND, a_job, job_id
 from tests.support.read_dbs import ServerPlace
@@ -243,11 +243,11 @@ class OneReading:
     """A `ReadDb` with one connection and no threads."""
 
     def __init__(self, written: Written) -> None:
-        self.reading = new_reading(written.path, 60_000)
-        self.is_postgresql = self.reading.is_postgresql
+        self.session = new_session(written.path, 60_000)
+        self.is_postgresql = self.session.is_postgresql
 
     async def ask(self, question: Callable[[ReadSession], Any]) -> Any:
-        return self.reading.ask(question)
+        return self.session.ask(question)
 
 
 async def _all_pages(read_db: Any, body: SearchBody) -> tuple[list[str], int]:
@@ -289,7 +289,7 @@ def test_sql_finds_what_a_plain_loop_finds(written: Written, monkeypatch: pytest
             assert total == len(expected), body
 
     asyncio.run(compare())
-    read_db.reading.close()
+    read_db.session.close()
 
 
 def _write(dice: random.Random, written: Written, world: World, numbers: Any) -> None:

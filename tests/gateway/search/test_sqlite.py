@@ -17,7 +17,7 @@ from tests.support.read_dbs import FilePlace
 def refused(path):
     read_db = ReadDb(path)
     with pytest.raises(Refusal) as refusal:
-        asyncio.run(read_db.ask(lambda reading: reading.rows(sa.select(jobs.c.id))))
+        asyncio.run(read_db.ask(lambda session: session.rows(sa.select(jobs.c.id))))
     read_db.close()
     return refusal.value.code
 
@@ -25,7 +25,7 @@ def refused(path):
 def test_damage_is_unavailable_and_noted_for_the_mirror(tmp_path):
     written = Written(FilePlace(tmp_path))
     written.put(*[a_job(number) for number in range(200)])
-    written.home.close_clean(written.writer)
+    written.store.close_clean(written.writer)
     content = bytearray(written.path.read_bytes())
     content[4096:] = b"\xa5" * (len(content) - 4096)
     written.path.write_bytes(content)

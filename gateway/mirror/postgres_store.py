@@ -25,8 +25,8 @@ from corvo.model.timestamps import to_rfc3339
 from corvo.runtime.read_db import PostgresAddress
 from gateway.mirror import postgres_statements as statements
 from gateway.mirror.columns import Row
-from gateway.mirror.home import Remedy, UntrustedDatabase
 from gateway.mirror.shard_writes import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
+from gateway.mirror.store import Remedy, UntrustedDatabase
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 
@@ -138,8 +138,8 @@ class PostgresDb:
             yield
 
 
-class PostgresHome:
-    """The home of a read database in PostgreSQL. Its own connection holds the lock and moves schemas about."""
+class PostgresStore:
+    """The store of a read database in PostgreSQL. Its own connection holds the lock and moves schemas about."""
 
     faults: tuple[type[Exception], ...] = (psycopg.Error,)
 

@@ -1,7 +1,7 @@
-"""Where a read database lives: what `follow.py` needs of SQLite (`trust.py`) and of PostgreSQL (`postgres.py`) alike.
+"""What `follow.py` needs of a store of read databases: SQLite (`sqlite_store.py`) or PostgreSQL (`postgres_store.py`).
 
-A home has at most one published database, which readers see, and at most one that is being built beside it. Every
-method may raise one of the home's `faults`; `remedy` says what to do then.
+A store has at most one published database, which readers see, and at most one that is being built. Every method may
+raise one of the store's `faults`; `remedy` says what to do then.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Database(Protocol):
 D = TypeVar("D", bound=Database)
 
 
-class Home(Protocol, Generic[D]):
+class Store(Protocol, Generic[D]):
     @property
     def name(self) -> str:
         """For the log: no secrets."""

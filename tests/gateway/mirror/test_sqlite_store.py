@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mirror import trust
-from gateway.mirror.home import UntrustedDatabase
+from gateway.mirror import sqlite_store
+from gateway.mirror.store import UntrustedDatabase
 from tests.support.builders import NOW, job_id
 from tests.support.read_dbs import BOOT, FilePlace
 
@@ -27,7 +27,7 @@ def path(place):
 
 
 def reopen(place, boot_id=BOOT, shards=SHARDS):
-    place.home(shards, boot_id).open_trusted().close()
+    place.store(shards, boot_id).open_trusted().close()
 
 
 def why_not(place, boot_id=BOOT, shards=SHARDS):
@@ -37,7 +37,7 @@ def why_not(place, boot_id=BOOT, shards=SHARDS):
 
 
 def close_clean(place, database):
-    place.home().close_clean(database)
+    place.store().close_clean(database)
 
 
 def files(path):
@@ -133,10 +133,10 @@ def test_whoever_distrusts_a_file_leaves_nothing_of_it(place, path):
     publish(place).close()
     for name in (*LEFTOVERS, "read.db.suspect"):
         path.with_name(name).write_bytes(b"old")
-    home = place.home()
+    store = place.store()
 
-    home.remove_published()
-    home.begin(NOW + 1).close()
+    store.remove_published()
+    store.begin(NOW + 1).close()
 
     assert files(path) == [f"read.db.{NOW + 1:x}"]
 
@@ -156,10 +156,10 @@ def test_a_file_of_a_version_without_links_gives_way(place, path):
     publish(place).close()
     path.resolve().rename(path)
     assert not path.is_symlink()
-    home = place.home()
+    store = place.store()
 
-    building = home.begin(NOW + 1)
-    home.publish(building, NOW + 1)
+    building = store.begin(NOW + 1)
+    store.publish(building, NOW + 1)
     building.close()
 
     assert path.resolve().name == f"read.db.{NOW + 1:x}"
@@ -171,11 +171,11 @@ def test_a_swap_under_open_readers_mixes_nothing(place, path):
     reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM jobs").fetchone() == (3,)
-    home = place.home()
+    store = place.store()
 
-    new = home.begin(NOW + 1)
+    new = store.begin(NOW + 1)
     new.write([a_turn(7)])
-    home.publish(new, NOW + 1)
+    store.publish(new, NOW + 1)
     new.write([a_turn(8, upto=2)])
 
     assert reader.execute("SELECT count(*) FROM jobs").fetchone() == (3,)
@@ -188,18 +188,18 @@ def test_a_swap_under_open_readers_mixes_nothing(place, path):
 
 def test_the_former_file_stays_as_long_as_somebody_may_be_about_to_open_it(place, path, monkeypatch):
     old = publish(place)
-    home = place.home()
-    new = home.begin(NOW + 1)
-    home.publish(new, NOW + 1)
+    store = place.store()
+    new = store.begin(NOW + 1)
+    store.publish(new, NOW + 1)
 
-    home.retire(old)
-    home.look(new)
+    store.retire(old)
+    store.look(new)
     assert old.path.exists()
-    home.begin(NOW + 2).close()
+    store.begin(NOW + 2).close()
     assert old.path.exists()
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + trust.FORMER_KEPT_S + 1)
-    home.look(new)
+    monkeypatch.setattr(time, "monotonic", lambda: now + sqlite_store.FORMER_KEPT_S + 1)
+    store.look(new)
 
     assert files(path) == sorted(
         ["read.db", *[f"{new.path.name}{end}" for end in ("", "-shm", "-wal")], f"read.db.{NOW + 2:x}"]
@@ -210,8 +210,8 @@ def test_the_former_file_stays_as_long_as_somebody_may_be_about_to_open_it(place
 KILLED = """
 import os, sys
 from pathlib import Path
-from gateway.mirror.trust import ReadFile
-database = ReadFile(Path(sys.argv[1]), "boot-1", 2).open_trusted()
+from gateway.mirror.sqlite_store import SqliteStore
+database = SqliteStore(Path(sys.argv[1]), "boot-1", 2).open_trusted()
 connection = database._connection
 connection.execute("BEGIN IMMEDIATE")
 connection.execute("PRAGMA cache_spill = 1")
@@ -238,7 +238,7 @@ def test_a_writer_killed_inside_a_transaction_leaves_the_state_before_it(place, 
     writer.stdin.close()
     writer.stdout.close()
 
-    database = place.home().open_trusted()
+    database = place.store().open_trusted()
     assert [(shard, index) for shard, index, _, _ in database.cursors()] == [(0, 1)]
     assert place.read("SELECT count(*) FROM jobs") == [(2,)]
     database.close()

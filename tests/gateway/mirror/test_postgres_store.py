@@ -12,11 +12,11 @@ from corvo.model.errors import Refusal
 from corvo.model.job import JobError, encode
 from corvo.runtime.read_db import PostgresAddress, parse_read_db
 from corvo.state import keys
-from gateway.mirror import databases, postgres
-from gateway.mirror.home import UntrustedDatabase
-from gateway.mirror.postgres import PostgresHome
+from gateway.mirror import databases, postgres_store
+from gateway.mirror.postgres_store import PostgresStore
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import ShardWrite
+from gateway.mirror.store import UntrustedDatabase
 from gateway.readdb import postgres_connection
 from gateway.readdb.schema import jobs
 from gateway.search import postgres as answers_postgres
@@ -50,14 +50,14 @@ def fragile():
 
 def why_not(place, **differently):
     with pytest.raises(UntrustedDatabase) as refusal:
-        place.home(**differently).open_trusted()
+        place.store(**differently).open_trusted()
     return str(refusal.value)
 
 
 def test_what_one_mirror_wrote_another_goes_on_with(place):
     publish(place).close()
 
-    database = place.home().open_trusted()
+    database = place.store().open_trusted()
 
     assert [(shard, index) for shard, index, _, _ in database.cursors()] == [(0, 1)]
     database.close()
@@ -91,9 +91,9 @@ def test_a_table_that_somebody_dropped_is_noticed(place):
 def test_a_schema_that_is_not_ours_is_never_touched(place):
     place.server.execute(f"CREATE SCHEMA {place.address.schema}")
     place.server.execute(f"CREATE TABLE {place.address.schema}.dear (x int)")
-    home = place.home()
+    store = place.store()
 
-    for step in (home.open_trusted, lambda: home._drop(place.address.schema)):
+    for step in (store.open_trusted, lambda: store._drop(place.address.schema)):
         with pytest.raises(psycopg.Error, match="is not ours"):
             step()
 
@@ -102,27 +102,27 @@ def test_a_schema_that_is_not_ours_is_never_touched(place):
 
 def test_a_second_mirror_is_kept_out(place):
     publish(place).close()
-    second = PostgresHome(place.address, "boot-1", 2)
+    second = PostgresStore(place.address, "boot-1", 2)
 
     with pytest.raises(psycopg.OperationalError, match="another mirror writes schema"):
         second.open_trusted()
 
 
 def test_who_still_reads_the_former_database_keeps_it(place, monkeypatch):
-    monkeypatch.setattr(postgres, "DROP_PATIENCE_MS", 20)
-    home = place.home()
-    first = home.begin(NOW)
-    home.publish(first, NOW)
+    monkeypatch.setattr(postgres_store, "DROP_PATIENCE_MS", 20)
+    store = place.store()
+    first = store.begin(NOW)
+    store.publish(first, NOW)
     with place._connect() as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM jobs")
-        second = home.begin(NOW + 1)
-        home.publish(second, NOW + 1)
-        home.retire(first)
-        home.look(second)
+        second = store.begin(NOW + 1)
+        store.publish(second, NOW + 1)
+        store.retire(first)
+        store.look(second)
         assert reader.execute("SELECT count(*) FROM job_errors").fetchone() == (0,)
 
-    home.look(second)
+    store.look(second)
 
     found = place.server.execute(f"SELECT nspname FROM pg_namespace WHERE nspname LIKE '{place.address.schema}%'")
     assert found == [(place.address.schema,)]
@@ -181,7 +181,7 @@ def test_a_server_that_is_away_costs_the_shards_nothing_and_is_found_again(tmp_p
 
         caught_up(place, shards)
         assert generation_of(place) == generation, "it went on from its cursor"
-    place.home().release()
+    place.store().release()
 
 
 def test_what_a_crash_of_the_server_forgot_is_told_again(tmp_path, shards, fragile):
@@ -195,7 +195,7 @@ def test_what_a_crash_of_the_server_forgot_is_told_again(tmp_path, shards, fragi
             fragile.start()
 
             caught_up(place, shards)
-    place.home().release()
+    place.store().release()
 
 
 def test_readers_are_told_that_the_server_is_away_and_find_it_again(fragile):
@@ -212,7 +212,7 @@ def test_readers_are_told_that_the_server_is_away_and_find_it_again(fragile):
 
     assert (refusal.value.code, refusal.value.retry_after_ms) == ("READ_DB_UNAVAILABLE", 1000)
     assert ask() == [(2,)]
-    place.home().release()
+    place.store().release()
     read_db.close()
 
 
@@ -227,7 +227,7 @@ def test_a_connection_that_died_unnoticed_costs_no_answer(fragile):
     fragile.start()
 
     assert ask() == [(2,)]
-    place.home().release()
+    place.store().release()
     read_db.close()
 
 
@@ -268,7 +268,7 @@ def test_a_server_that_does_not_keep_to_its_time_is_cut_off(place, monkeypatch):
 def test_a_password_is_shown_to_nobody(postgres, capsys):
     address = parse_read_db("postgresql://me:s3cret@127.0.0.1:1/db")
     assert address is not None
-    held = databases.Databases(PostgresHome(address, "c", 1))
+    held = databases.Databases(PostgresStore(address, "c", 1))
 
     with pytest.raises(psycopg.Error) as error:
         held.open()

@@ -27,7 +27,7 @@ import msgspec
 
 from corvo.model.timestamps import to_rfc3339
 from gateway.mirror.database import MirrorDb
-from gateway.mirror.home import Remedy, UntrustedDatabase
+from gateway.mirror.store import Remedy, UntrustedDatabase
 from gateway.readdb.ddl import schema_version
 from gateway.readdb.file import clear_damage_mark, is_marked_damaged
 
@@ -47,8 +47,8 @@ def read_boot_id() -> str:
         return ""
 
 
-class ReadFile:
-    """The home of an SQLite read database."""
+class SqliteStore:
+    """The store of an SQLite read database."""
 
     faults: tuple[type[Exception], ...] = (sqlite3.Error,)
 
