@@ -15,10 +15,10 @@ from collections.abc import Callable
 from statistics import median
 
 from benchmarks.figures import Figure, Findings, Goal, value
+from benchmarks.read_rows import NOW, QUEUES, TENANTS, a_job, job_records
 from benchmarks.scenario import Scenario, Setup
-from corvo.model.job import Job, JobError, Priority, encode
+from corvo.model.job import encode
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.retry import Backoff
 from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.state import keys
 from gateway.mirror import sqlite_store
@@ -33,11 +33,6 @@ BATCH = 5_000
 LIFE_BATCH = 750  # what 15,000 lives a second bring in a breath of the mirror
 LIVES, LIVES_QUICK = 60_000, 15_000
 PAGES, PAGES_QUICK = 300, 50
-QUEUES = 100
-TENANTS = 1_000
-NOW = 1_767_225_600_000_000_000
-TEMPLATES = ("welcome", "invoice", "reminder", "goodbye")
-STATES = (State.COMPLETED,) * 6 + (State.PENDING, State.DEAD, State.RETRYING, State.CANCELLED)
 _MB = 1_000_000
 
 
@@ -48,7 +43,7 @@ def run(setup: Setup) -> Findings:
     building = store.begin(NOW)
     fill = setup.watch.stage(f"write {setup.backlog:,} jobs", setup.backlog)
     for first in range(0, setup.backlog, BATCH):
-        _write(building, [_records(dice, number) for number in range(first, min(first + BATCH, setup.backlog))])
+        _write(building, [job_records(dice, number) for number in range(first, min(first + BATCH, setup.backlog))])
         fill(BATCH)
     written_bytes = building.path.stat().st_size
     index = setup.watch.stage("index their texts", 1)
@@ -89,42 +84,6 @@ def run(setup: Setup) -> Findings:
     )
 
 
-def _records(dice: random.Random, number: int) -> list[tuple[bytes, bytes]]:
-    state = dice.choice(STATES)
-    job = _job(number, state, dice)
-    records = [(keys.job(job.id), encode(job))]
-    if state in (State.DEAD, State.RETRYING):
-        error = JobError(job.id, 1, 1, f"SMTP timeout after {dice.randrange(1000)} ms at host-{number % 977}", "", NOW)
-        records.append((keys.job_error(job.id, 1), encode(error)))
-    return records
-
-
-def _job(number: int, state: State, dice: random.Random) -> Job:
-    created_at = NOW + number * 1_000_000
-    has_started, has_ended = state != State.PENDING, state == State.COMPLETED
-    payload = (
-        f'{{"to":"user{number}@example.com","template":"{dice.choice(TEMPLATES)}","amount":{dice.randrange(100_000)},'
-        f'"body":"{"y" * 50}"}}'
-    )
-    return Job(
-        id=f"s00_job_{created_at:016x}{number:010x}",
-        queue=f"queue-{number % QUEUES}",
-        state=state,
-        priority=Priority.HIGH if number % 50 == 0 else Priority.NORMAL,
-        payload=payload.encode(),
-        max_retries=3,
-        backoff=Backoff.EXPONENTIAL,
-        base_delay_ms=5_000,
-        max_delay_ms=600_000,
-        created_at=created_at,
-        attempt=int(has_started),
-        started_at=created_at + 5_000_000 if has_started else 0,
-        completed_at=created_at + 9_000_000 if has_ended else 0,
-        worker_id="worker-1" if has_started else "",
-        tags=f'{{"tenant":"t{number % TENANTS}","order":{number}}}'.encode(),
-    )
-
-
 def _write(writer: MirrorDb, records: list[list[tuple[bytes, bytes]]]) -> None:
     writer.write([ShardWrite(shard=0, rows=to_rows(0, [record for of_job in records for record in of_job]))])
 
@@ -137,7 +96,7 @@ def _life_us(setup: Setup, writer: MirrorDb) -> float:
     spent = 0.0
     for first in range(setup.backlog, setup.backlog + lives, LIFE_BATCH):
         for state in (State.PENDING, State.ACTIVE, State.COMPLETED):
-            jobs = [_job(number, state, dice) for number in range(first, first + LIFE_BATCH)]
+            jobs = [a_job(number, state, dice) for number in range(first, first + LIFE_BATCH)]
             batch = [(keys.job(job.id), encode(job)) for job in jobs]
             began = time.process_time()
             writer.write([ShardWrite(shard=0, rows=to_rows(0, batch))])

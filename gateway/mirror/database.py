@@ -103,9 +103,12 @@ class MirrorDb:
             if rows.gone:
                 many(statement.gone, rows.gone)
             if statement is statements.JOBS and (rows.gone or bounds is not None):
+                many(statements.NOTE_DELETED, rows.gone)
                 self._connection.execute(statements.REWIND_INDEX)
             if rows.put:
                 many(statement.put, rows.put)
+        if turn.stretch is not None and turn.stretch.jobs is not None:  # after all rows of the range are back
+            self._connection.execute(statements.NOTE_CLEARED, (*turn.stretch.jobs, turn.shard))
         if turn.presence is not None:
             self._connection.execute(statements.CLEAR_PRESENCE_OF, (turn.shard,))
             many(statements.PUT_PRESENCE, turn.presence)

@@ -50,6 +50,13 @@ WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
 SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
+# For `indexing.py`: what to remove from the text index.
+NOTE_DELETED = "INSERT INTO deleted_jobs (job_id, shard) VALUES (?, ?)"
+NOTE_CLEARED = """
+    INSERT INTO deleted_jobs (job_id, shard) SELECT d.job_id, d.shard FROM documents d
+    WHERE d.job_id >= ? AND d.job_id < ? AND d.shard = ?
+    AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = d.job_id AND j.shard = d.shard)
+"""
 # The number of a job that was the newest and is gone may be given again: the index must not take it for known.
 REWIND_INDEX = "UPDATE index_progress SET jobs_seq = min(jobs_seq, (SELECT coalesce(max(seq), 0) FROM jobs))"
 

@@ -58,7 +58,7 @@ def seed_rows(dialect: sa.Dialect = SQLITE) -> list[tuple[str, dict[str, Any]]]:
         (sso_settings, {"id": "singleton", "updated_at": _UNDATED}),
     ]
     if dialect.name == "sqlite":
-        rows.append((index_progress, {"id": 1, "jobs_seq": 0, "error_id": 0, "documents": 0}))
+        rows.append((index_progress, {"id": 1, "jobs_seq": 0, "error_id": 0}))
     return [(str(table.insert().compile(dialect=dialect, column_keys=list(values))), values) for table, values in rows]
 
 

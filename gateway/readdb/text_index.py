@@ -52,6 +52,16 @@ job_tags = sa.Table(
     info=SQLITE_ONLY,
 )
 
+# Jobs whose documents are to be removed. The row is written in the transaction that deletes the job.
+deleted_jobs = sa.Table(
+    "deleted_jobs",
+    metadata,
+    sa.Column("seq", sa.Integer, primary_key=True),
+    text("job_id"),
+    integer("shard"),
+    info=SQLITE_ONLY,
+)
+
 # One row.
 index_progress = sa.Table(
     "index_progress",
@@ -59,7 +69,6 @@ index_progress = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     integer("jobs_seq"),  # every job up to this `jobs.seq` is indexed
     integer("error_id"),  # and every error up to this `job_errors.id`
-    integer("documents"),
     info=SQLITE_ONLY,
 )
 

@@ -1,12 +1,12 @@
-"""The indexes of texts: late, interrupted, rebuilt, swept, and always equal to the jobs in the end."""
+"""The indexes of texts: late, interrupted, rebuilt, and always equal to the jobs in the end."""
 
 import sqlite3
-import time
 
 import pytest
 
-from corvo.model.job import JobError, new_queue
+from corvo.model.job import JobError, encode
 from corvo.model.lifecycle import State
+from corvo.state import keys
 from gateway.mirror import indexing
 from gateway.mirror.database import MirrorDb
 from gateway.mirror.rows import to_rows, to_stretch
@@ -29,7 +29,11 @@ def rows(written, sql, *values):
 
 
 def progress(written):
-    return rows(written, "SELECT jobs_seq, error_id, documents FROM index_progress")[0]
+    return rows(written, "SELECT jobs_seq, error_id FROM index_progress")[0]
+
+
+def documents(written):
+    return rows(written, "SELECT count(*) FROM documents")[0][0]
 
 
 def with_grams(written, *grams):
@@ -79,11 +83,11 @@ def finish(written):
 
 def test_documents_are_made_behind_the_jobs(written):
     written.put(a_job(1, payload=b'{"a":"abcd"}', tags=b'{"t":"x","n":1}'), a_job(2))
-    assert progress(written) == (0, 0, 0)
+    assert progress(written) == (0, 0)
 
     assert not written.writer.index(1_000)
 
-    assert progress(written)[2] == 2
+    assert documents(written) == 2
     assert with_grams(written, "abc", "bcd") == [job_id(1)]
     assert rows(written, "SELECT key, value FROM job_tags ORDER BY key") == [("n", 1), ("t", "x")]
     check_equal(written)
@@ -126,7 +130,7 @@ def test_a_slice_ends_when_its_time_is_up_and_says_so(written, monkeypatch):
     written.put(*[a_job(number) for number in range(25)])
 
     assert [written.writer.index(0) for _ in range(3)] == [True, True, False]
-    assert progress(written)[2] == 25
+    assert documents(written) == 25
     check_equal(written)
 
 
@@ -171,7 +175,7 @@ def test_a_crash_between_writing_and_indexing_loses_nothing(written, monkeypatch
     written.writer.close()  # without a farewell, as killed
     written.writer = MirrorDb(written.path)
 
-    assert progress(written)[2] == 10
+    assert documents(written) == 10
     finish(written)
     assert len(with_grams(written, "abc")) == 25
     check_equal(written)
@@ -188,42 +192,124 @@ def test_a_rebuilt_file_is_indexed_anew(written):
     check_equal(written)
 
 
-def test_documents_without_jobs_are_swept_when_there_are_many(written, monkeypatch):
-    monkeypatch.setattr(indexing, "GARBAGE_MIN", 5)
-    monkeypatch.setattr(indexing, "GARBAGE_LOOK_S", 0.0)
-    monkeypatch.setattr(indexing, "SWEPT_CHUNK", 7)
-    queue = new_queue("mail", NOW)
-    queue.counts[State.PENDING] = 40
-    tags = b'{"t":"x"}'
-    written.put(queue, *[a_job(number, payload=b'{"a":"old"}', tags=tags) for number in range(40)])
+def deleted(written):
+    return rows(written, "SELECT job_id, shard FROM deleted_jobs ORDER BY seq")
+
+
+def test_a_deleted_job_s_document_is_removed(written):
+    written.put(*[a_job(number, payload=b'{"a":"old"}', tags=b'{"t":"x"}') for number in range(5)])
     finish(written)
 
-    queue.counts[State.PENDING] = 37
-    written.delete(*[job_id(number) for number in range(3)])
-    written.put(queue)
-    finish(written)
-    assert progress(written)[2] == 40  # too few to bother
-
-    queue.counts[State.PENDING] = 30
-    written.delete(*[job_id(number) for number in range(3, 10)])
-    written.put(queue)
+    written.delete(job_id(1), job_id(3))
+    assert deleted(written) == [(job_id(1), 0), (job_id(3), 0)]
     finish(written)
 
-    assert progress(written)[2] == 30
-    assert rows(written, "SELECT count(*) FROM job_tags") == [(30,)]
+    assert with_grams(written, "old") == [job_id(0), job_id(2), job_id(4)]
+    assert rows(written, "SELECT count(*) FROM job_tags") == [(3,)]
+    assert deleted(written) == []
     check_equal(written)
 
 
-def test_counts_that_are_wrong_make_one_sweep_and_no_more(written, monkeypatch):
-    monkeypatch.setattr(indexing, "GARBAGE_MIN", 5)
-    monkeypatch.setattr(indexing, "GARBAGE_LOOK_S", 0.0)
-    written.put(*[a_job(number) for number in range(20)])  # and no queue: the shards count none
+def test_a_job_deleted_before_it_was_indexed_leaves_nothing(written):
+    written.put(a_job(1), a_job(2))
+    written.delete(job_id(1))
     finish(written)
 
-    began = time.monotonic()
-    assert not written.writer.index(1_000)
-    assert time.monotonic() - began < 5
-    assert progress(written)[2] == 20
+    assert deleted(written) == []
+    check_equal(written)
+
+
+def test_a_job_deleted_and_created_again_keeps_one_document(written):
+    written.put(a_job(1, payload=b'{"a":"old"}'))
+    finish(written)
+    written.delete(job_id(1))
+    written.put(a_job(1, payload=b'{"a":"new"}'))
+    finish(written)
+
+    assert (with_grams(written, "old"), with_grams(written, "new")) == ([], [job_id(1)])
+    check_equal(written)
+
+
+def test_a_job_deleted_twice_is_removed_once(written):
+    written.put(a_job(1, payload=b'{"a":"old"}'), a_job(2, payload=b'{"a":"old"}'))
+    finish(written)
+    written.delete(job_id(1))
+    written.delete(job_id(1))
+    finish(written)
+
+    assert with_grams(written, "old") == [job_id(2)]
+    check_equal(written)
+
+
+def test_a_job_that_moved_loses_the_document_of_the_shard_that_it_left(written):
+    written.put(a_job(1, payload=b'{"a":"old"}'))
+    finish(written)
+    written.put(a_job(1, payload=b'{"a":"new"}'), shard=1)
+    written.delete(job_id(1))
+    finish(written)
+
+    assert rows(written, "SELECT job_id, shard FROM documents") == [(job_id(1), 1)]
+    check_equal(written)
+
+
+def test_jobs_that_a_scan_does_not_find_lose_their_documents(written):
+    written.put(*[a_job(number, payload=b'{"a":"old"}') for number in range(4)])
+    written.put(a_job(1, payload=b'{"a":"old"}'), shard=1)
+    finish(written)
+
+    kept = to_rows(0, [(keys.job(job_id(2)), encode(a_job(2, payload=b'{"a":"new"}')))])
+    written.writer.write([ShardWrite(shard=0, rows=kept, stretch=to_stretch(b"", b""))])
+    assert deleted(written) == [(job_id(number), 0) for number in (0, 1, 3)]
+    finish(written)
+
+    assert rows(written, "SELECT job_id, shard FROM documents ORDER BY shard") == [(job_id(2), 0), (job_id(1), 1)]
+    check_equal(written)
+
+
+def test_a_crash_before_deletions_are_indexed_loses_none(written):
+    written.put(*[a_job(number, payload=b'{"a":"old"}') for number in range(3)])
+    finish(written)
+    written.delete(job_id(1))
+    written.writer.close()  # without a farewell, as killed
+    written.writer = MirrorDb(written.path)
+
+    finish(written)
+
+    assert with_grams(written, "old") == [job_id(0), job_id(2)]
+    check_equal(written)
+
+
+def test_deletions_are_taken_in_slices_too(written, monkeypatch):
+    monkeypatch.setattr(indexing, "CHUNK", 10)
+    written.put(*[a_job(number) for number in range(40)])
+    finish(written)
+    written.delete(*[job_id(number) for number in range(25)])
+
+    assert [written.writer.index(0) for _ in range(3)] == [True, True, False]
+    check_equal(written)
+
+
+def test_a_deletion_takes_as_many_steps_however_many_jobs_are_stored(written):
+    def steps_of_a_deletion(number):
+        count = 0
+
+        def step():
+            nonlocal count
+            count += 1
+
+        written.delete(job_id(number))
+        written.writer._connection.set_progress_handler(step, 1)  # at each instruction of SQLite's machine
+        written.writer.index(1_000)
+        written.writer._connection.set_progress_handler(None, 0)
+        return count
+
+    written.put(*[a_job(number) for number in range(20)])
+    finish(written)
+    beside_few = steps_of_a_deletion(3)
+    written.put(*[a_job(number) for number in range(20, 2_000)])
+    finish(written)
+
+    assert steps_of_a_deletion(1_000) < beside_few * 1.5
 
 
 def test_the_same_job_on_two_shards_has_two_documents(written):

@@ -10,7 +10,7 @@ jobs job_errors unique_locks batches queues workers schedules
 job_usage budgets job_iterations job_scores providers approval_policies webhooks
 api_keys auth_roles auth_key_roles audit_logs namespaces sso_settings
 """
-OWN_TABLES = "presence queue_minutes mirror_cursors mirror_meta documents job_tags index_progress"
+OWN_TABLES = "presence queue_minutes mirror_cursors mirror_meta documents job_tags deleted_jobs index_progress"
 
 
 def a_database():
