@@ -129,6 +129,7 @@ class Queue(msgspec.Struct, array_like=True):
     died: int = 0  # jobs that ended as dead, ever
     # The minute of the newest change, and what was enqueued, completed, failed and died ever when it began.
     began: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    first_id: str = ""  # no job of the queue has a lesser id; empty: not known, in records of former versions
 
 
 class Minute(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -152,6 +153,8 @@ class Worker(msgspec.Struct, array_like=True):
     version: str = ""
 
 
+NO_JOB_YET = "~"  # greater than every id
+
 encode = msgspec.msgpack.Encoder().encode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_job_error = msgspec.msgpack.Decoder(JobError).decode
@@ -161,4 +164,4 @@ decode_worker = msgspec.msgpack.Decoder(Worker).decode
 
 
 def new_queue(name: str, created_at: int) -> Queue:
-    return Queue(name, created_at, [0] * len(State), [0] * len(Priority))
+    return Queue(name, created_at, [0] * len(State), [0] * len(Priority), first_id=NO_JOB_YET)

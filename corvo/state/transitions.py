@@ -26,6 +26,8 @@ def insert(tables: Tables, job: Job) -> None:
     queue = tables.queue(job.queue)
     queue.enqueued += 1
     queue.counts[job.state] += 1
+    if job.id < queue.first_id:
+        queue.first_id = job.id
     tables.add_job(job)
     _FILE[job.state](tables, job)
     if job.extras is not None:
@@ -35,7 +37,10 @@ def insert(tables: Tables, job: Job) -> None:
 
 def reindex(tables: Tables, job: Job) -> None:
     """Count and file a job that is new here, in whatever state it comes."""
-    tables.queue(job.queue).counts[job.state] += 1
+    queue = tables.queue(job.queue)
+    queue.counts[job.state] += 1
+    if job.id < queue.first_id:
+        queue.first_id = job.id
     tables.add_job(job)
     _FILE[job.state](tables, job)
     if job.extras is not None:

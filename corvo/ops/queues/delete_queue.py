@@ -1,8 +1,9 @@
 """Delete a queue with everything in it: jobs of every state, its controls, its counters.
 
-Refused while workers have jobs of it, unless it is forced: their reports are then refused. Slice by slice, over all
-jobs of the shard, since those that have ended are in no line of the queue's. From the first slice on nothing is
-claimed any more. Jobs that are born meanwhile stay: they are the first of a new queue of that name.
+Refused while workers have jobs of it, unless it is forced: their reports are then refused. Jobs that have ended are in
+no index of the queue, so the deletion reads the jobs of the shard in the order of their ids, slice by slice, from the
+queue's first job on until the queue is empty. From the first slice on nothing is claimed any more. Jobs that are
+created meanwhile stay: they are the first of a new queue of that name.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -80,7 +81,7 @@ class DeleteQueue(Operation, tag=14):
         if not self.start:
             touched = tables.touched_jobs()
             found = {job.id: job for job in touched if job.queue == self.queue and job.created_at <= upto}
-        for key, raw in tables.overlay.scan(self.start or keys.JOBS, keys.prefix_end(keys.JOBS)):
+        for key, raw in tables.overlay.scan(self.start or keys.job(queue.first_id), keys.prefix_end(keys.JOBS)):
             if not left or room <= 0:
                 return list(found.values()), key
             left -= 1
@@ -97,6 +98,7 @@ class DeleteQueue(Operation, tag=14):
         if any(counts):
             born = tables.queue(self.queue)
             born.counts, born.cursors, born.enqueued = counts, cursors, sum(counts)
+            born.first_id = queue.first_id
             tables.wake(self.queue)
         tables.event_log.tell(EventKind.QUEUE_DELETED, "", self.queue)
 

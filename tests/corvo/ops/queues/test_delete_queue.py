@@ -9,6 +9,7 @@ from corvo.model.errors import Refusal
 from corvo.model.events import Event, EventKind
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
+from corvo.ops.jobs.move import Move
 from corvo.ops.queues import delete_queue
 from corvo.ops.queues.control import QueueChanged
 from corvo.ops.queues.delete_queue import ENDPOINTS, DeleteQueue, DeleteQueueQuery, Looked
@@ -81,6 +82,35 @@ def test_an_empty_queue_goes_at_once_whatever_else_is_on_the_shard() -> None:
 
     assert machine.one(DeleteQueue("mail")) == Looked(NOW, b"")
     assert machine.tables.find_queue("mail") is None
+
+
+def test_jobs_older_than_the_queue_s_first_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a deletion takes the longer, the more jobs of other queues are stored."""
+    monkeypatch.setattr(delete_queue, "JOBS_PER_REQUEST_MAX", 5)
+    machine = Machine()
+    machine.apply(*[enqueue(new_job(number, queue="other")) for number in range(100)])
+    machine.apply(enqueue(101, 102, 103), fetch(claim=1), ack(101))
+
+    assert machine.one(DeleteQueue("mail")) == Looked(machine.tables.now, b"")
+    assert machine.tables.find_queue("mail") is None
+    machine.check()
+
+
+def test_a_job_that_moved_in_with_a_lesser_id_goes_too() -> None:
+    machine = Machine()
+    machine.apply(enqueue(new_job(1, queue="other"), new_job(2, queue="other")), enqueue(3))
+    machine.apply(Move(1, job_id(1), "mail"))
+
+    assert finished(machine) == QueueChanged("deleted")
+    assert [job.id for job in machine.jobs()] == [job_id(2)]
+
+
+def test_a_queue_of_a_former_version_is_deleted_from_the_shard_s_first_job_on() -> None:
+    machine = a_bit_of_everything()
+    machine.tables.queue("mail").first_id = ""
+
+    assert finished(machine, force=True) == QueueChanged("deleted")
+    assert [job.id for job in machine.jobs()] == [job_id(10)]
 
 
 def test_while_jobs_are_active_it_is_refused_and_nothing_changes() -> None:
