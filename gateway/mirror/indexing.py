@@ -34,16 +34,18 @@ _ADD = "INSERT INTO documents (job_id, shard, text, tags, is_partial) VALUES (?,
 _CHANGE = "UPDATE documents SET text = ?, tags = ?, is_partial = ? WHERE doc = ?"
 _REMOVE = "DELETE FROM documents WHERE doc = ?"
 _ENTER = ("INSERT INTO jobs_grams (rowid, text) VALUES (?, ?)", "INSERT INTO jobs_fts (rowid, text) VALUES (?, ?)")
+# In the order of the documents: FTS5 writes out all that it has gathered whenever the next document is a lesser one.
 _STRIKE = (
     "INSERT INTO jobs_grams (jobs_grams, rowid, text) VALUES ('delete', ?, ?)",
     "INSERT INTO jobs_fts (jobs_fts, rowid, text) VALUES ('delete', ?, ?)",
 )
-_OF_TAGS = "json_each(CASE WHEN json_valid(?2) THEN ?2 ELSE '{}' END)"
-_ENTER_TAGS = f"""
-    INSERT OR IGNORE INTO job_tags (key, value, doc)
-    SELECT key, value, ?1 FROM {_OF_TAGS} WHERE type IN ('text', 'integer', 'real', 'true', 'false')
+_TAGS = """
+    SELECT key, value FROM json_each(CASE WHEN json_valid(?1) THEN ?1 ELSE '{}' END)
+    WHERE type IN ('text', 'integer', 'real', 'true', 'false')
 """
-_STRIKE_TAGS = f"DELETE FROM job_tags WHERE doc = ?1 AND (key, value) IN (SELECT key, value FROM {_OF_TAGS})"
+# A row at a time: a statement that writes several makes FTS5 write out all that it has gathered.
+_ENTER_TAG = "INSERT OR IGNORE INTO job_tags (key, value, doc) VALUES (?, ?, ?)"
+_STRIKE_TAG = "DELETE FROM job_tags WHERE key = ? AND value = ? AND doc = ?"
 # Oldest first. A job that was deleted and created again under the same id keeps its document.
 _DELETED = """
     SELECT deleted.seq, d.doc, d.text, d.tags
@@ -105,13 +107,17 @@ class Indexing:
                     tags_entered.append((doc, tags))
         self._strike(struck, tags_struck)
         for statement in _ENTER:
-            self._connection.executemany(statement, entered)
-        self._connection.executemany(_ENTER_TAGS, tags_entered)
+            self._connection.executemany(statement, sorted(entered))
+        self._connection.executemany(_ENTER_TAG, self._tag_rows(tags_entered))
 
     def _strike(self, texts: list[tuple[int, str]], tags: list[tuple[int, str]]) -> None:
         for statement in _STRIKE:
-            self._connection.executemany(statement, texts)
-        self._connection.executemany(_STRIKE_TAGS, tags)
+            self._connection.executemany(statement, sorted(texts))
+        self._connection.executemany(_STRIKE_TAG, self._tag_rows(tags))
+
+    def _tag_rows(self, tags: list[tuple[int, str]]) -> list[tuple[str, Any, int]]:
+        """(key, value, document), the values as SQLite reads them."""
+        return [(key, value, doc) for doc, json in tags for key, value in self._connection.execute(_TAGS, (json,))]
 
     def _remove_deleted(self) -> int:
         """Remove the documents of a chunk of deleted jobs. How many notes of deletions were taken."""
