@@ -25,7 +25,10 @@ BATCH_BYTES_MAX = 8 * 1024 * 1024  # a batch or piece ends once it has this much
 ENTRY_BYTES_MAX = MESSAGE_BYTES_MAX // 2  # of records that one entry changed; more is a gap
 TRIM_PER_BATCH = 256
 
-MIRRORED = (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES)
+MIRRORED = (
+    *(keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES),
+    *(keys.UNIQUE, keys.CLAIMS),
+)
 _decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
 _decode_floor = msgspec.msgpack.Decoder(int).decode
 

@@ -5,18 +5,19 @@ entry share a moment, so what is kept grows with entries, not with claims, and n
 """
 
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
 
 from corvo.model.job import Controls, Queue
 from corvo.model.lifecycle import State
 from corvo.state import keys
-from corvo.state.kv import KV, Overlay
+from corvo.state.kv import KV
 
 NO_LIMIT = 2**62
 GATE_ALARM = "r"  # followed by a queue: its throttle has room again
 encode = msgspec.msgpack.Encoder().encode
-_decode_count = msgspec.msgpack.Decoder(int).decode
+decode_claims = msgspec.msgpack.Decoder(int).decode
 
 
 class ThrottleWindow:
@@ -28,21 +29,21 @@ class ThrottleWindow:
 
 
 class Throttles:
-    def __init__(self, overlay: Overlay) -> None:
-        self._overlay = overlay
+    def __init__(self, put: Callable[[bytes, bytes | None], None]) -> None:
+        self._put = put
         self._windows: dict[str, ThrottleWindow] = {}
 
     def recall(self, kv: KV) -> None:
         for key, value in kv.scan(keys.CLAIMS, keys.prefix_end(keys.CLAIMS)):
             name, moment = keys.claims_parts(key)
-            self._note(self._windows.setdefault(name, ThrottleWindow()), moment, _decode_count(value))
+            self._note(self._windows.setdefault(name, ThrottleWindow()), moment, decode_claims(value))
 
     def claim(self, queue: str, controls: Controls, now: int, count: int) -> None:
         """So many jobs were given out at this moment."""
         window = self._windows.setdefault(queue, ThrottleWindow())
         self._forget(queue, window, now - controls.window_ms * 1_000_000)
         self._note(window, now, count)
-        self._overlay.puts[keys.claims_at(queue, now)] = encode(window.claims[-1][1])
+        self._put(keys.claims_at(queue, now), encode(window.claims[-1][1]))
 
     def trim(self, queue: str, controls: Controls, now: int) -> None:
         """Forget what has left the window."""
@@ -78,7 +79,7 @@ class Throttles:
         window = self._windows.pop(queue, None)
         if window is not None:
             for moment, _ in window.claims:
-                self._overlay.puts[keys.claims_at(queue, moment)] = None
+                self._put(keys.claims_at(queue, moment), None)
 
     def _note(self, window: ThrottleWindow, moment: int, count: int) -> None:
         if window.claims and window.claims[-1][0] == moment:
@@ -92,7 +93,7 @@ class Throttles:
         while window.claims and window.claims[0][0] <= upto:
             moment, count = window.claims.popleft()
             window.count -= count
-            self._overlay.puts[keys.claims_at(queue, moment)] = None
+            self._put(keys.claims_at(queue, moment), None)
 
 
 def room(queue: Queue, throttles: Throttles, now: int) -> int:

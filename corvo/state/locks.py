@@ -23,7 +23,7 @@ class Lock(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 encode = msgspec.msgpack.Encoder().encode
-_decode_lock = msgspec.msgpack.Decoder(Lock).decode
+decode_lock = msgspec.msgpack.Decoder(Lock).decode
 
 
 def holder(tables: Tables, queue: str, extras: JobExtras) -> str | None:
@@ -82,7 +82,7 @@ def unlock(tables: Tables, job: Job, is_start: bool = False) -> None:
         return
     found = _find(tables, job.queue, extras.unique_key)
     if found is not None and found.job_id == job.id:
-        tables.put(keys.unique(job.queue, extras.unique_key), None)
+        tables.put_record(keys.unique(job.queue, extras.unique_key), None)
         tables.alarms.remove(found.until, f"{UNLOCK_ALARM}{job.queue}\0{extras.unique_key}")
 
 
@@ -102,13 +102,13 @@ def ring(tables: Tables, subject: str) -> None:
     """The alarm of a lock: remove it if it is over."""
     queue, _, key = subject.partition("\0")
     raw = tables.overlay.get(keys.unique(queue, key))
-    if raw is not None and _decode_lock(raw).until <= tables.now:
-        tables.put(keys.unique(queue, key), None)
+    if raw is not None and decode_lock(raw).until <= tables.now:
+        tables.put_record(keys.unique(queue, key), None)
 
 
 def _lock_unique(tables: Tables, job: Job, extras: JobExtras) -> None:
     until = tables.now + (extras.unique_period_ms or UNIQUE_PERIOD_MS_DEFAULT) * 1_000_000
-    tables.put(keys.unique(job.queue, extras.unique_key), encode(Lock(job.id, until)))
+    tables.put_record(keys.unique(job.queue, extras.unique_key), encode(Lock(job.id, until)))
     tables.alarms.add(until, f"{UNLOCK_ALARM}{job.queue}\0{extras.unique_key}")
 
 
@@ -116,5 +116,5 @@ def _find(tables: Tables, queue: str, key: str) -> Lock | None:
     raw = tables.overlay.get(keys.unique(queue, key))
     if raw is None:
         return None
-    found = _decode_lock(raw)
+    found = decode_lock(raw)
     return found if found.until > tables.now else None

@@ -57,7 +57,7 @@ class Changes(msgspec.Struct):
     """What one entry altered, by key. None means deleted."""
 
     writes: dict[bytes, bytes | None]
-    records: dict[bytes, bytes | None]  # those of `writes` that the mirror shows: jobs, errors, queues, workers
+    records: dict[bytes, bytes | None]  # those of `writes` that the mirror shows
     woken: set[str]  # queues that gained a pending job
 
 
@@ -79,7 +79,7 @@ class Tables:
         self.alarms = DueOrder(self.overlay, keys.ALARMS)
         self.errands = Outbox(self.overlay, shard, shard_count)
         self.event_log = EventLog(self.overlay)
-        self.throttles = Throttles(self.overlay)
+        self.throttles = Throttles(self.put_record)
         self.schedules = Schedules()
         self.ended: deque[tuple[Job, Outcome]] = deque()  # with bonds, in the operation under way
         self.tellings = 0  # in the entry under way: jobs that were told of the end of one that they wait for

@@ -13,6 +13,7 @@ from corvo.model.lifecycle import STATE_NAMES, WAITING_FOR_A_MOMENT, State
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.rules.batches import Batch
+from corvo.state.locks import Lock
 from corvo.state.schedules import CATCH_UP_NAMES, Schedule
 
 Value = str | int | None
@@ -120,7 +121,11 @@ BATCH_COLUMNS = (
     "on_failure",
     "created_at",
     "finished_at",
+    "callback_queue",
+    "callback_payload",
 )
+UNIQUE_LOCK_COLUMNS = ("queue", "unique_key", "job_id", "expires_at", "shard")
+QUEUE_CLAIM_COLUMNS = ("queue", "fetched_at", "shard", "claims")
 SCHEDULE_COLUMNS = (
     "id",
     "shard",
@@ -288,7 +293,20 @@ def batch_row(shard: int, batch: Batch) -> Row:
         ],
         to_rfc3339(batch.created_at),
         to_rfc3339_or_none(batch.finished_at),
+        *((None, None) if batch.on_complete is None else _callback(batch.on_complete)),
     )
+
+
+def _callback(step: ChainStep) -> Row:
+    return step.queue, (step.payload or b"{}").decode()
+
+
+def unique_lock_row(shard: int, queue: str, unique_key: str, lock: Lock) -> Row:
+    return (queue, unique_key, lock.job_id, to_rfc3339(lock.until), shard)
+
+
+def queue_claims_row(shard: int, queue: str, moment: int, claims: int) -> Row:
+    return (queue, to_rfc3339(moment), shard, claims)
 
 
 def schedule_row(shard: int, schedule: Schedule) -> Row:

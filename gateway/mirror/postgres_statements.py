@@ -54,9 +54,14 @@ def to_bounds(bounds: Row) -> Row:
 
 
 def _key(table: sa.Table) -> list[str]:
-    """What names a row: the constraint beside a counted id, else the primary key."""
-    unique = [constraint for constraint in table.constraints if isinstance(constraint, sa.UniqueConstraint)]
-    return [column.name for column in (unique[0].columns if unique else table.primary_key)]
+    """What names a row: a unique constraint or index beside a counted id, else the primary key."""
+    for constraint in table.constraints:
+        if isinstance(constraint, sa.UniqueConstraint):
+            return [column.name for column in constraint.columns]
+    for index in table.indexes:
+        if index.unique:
+            return [column.name for column in index.columns]
+    return [column.name for column in table.primary_key]
 
 
 def _type(column: sa.Column[object]) -> str:

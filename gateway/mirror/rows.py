@@ -12,8 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from corvo.model.job import Worker, decode_job, decode_job_error, decode_minute, decode_queue, decode_worker
+from corvo.model.timestamps import to_rfc3339
 from corvo.rules.batches import decode_batch
 from corvo.state import keys
+from corvo.state.claim_limits import decode_claims
+from corvo.state.locks import decode_lock
 from corvo.state.schedules import decode_schedule
 from gateway.mirror.columns import (
     Row,
@@ -21,8 +24,10 @@ from gateway.mirror.columns import (
     bond_values,
     job_error_row,
     job_row,
+    queue_claims_row,
     queue_row,
     schedule_row,
+    unique_lock_row,
     worker_row,
 )
 from gateway.readdb.minutes import minute_row
@@ -49,11 +54,14 @@ class Rows(msgspec.Struct):
     workers: TableRows = msgspec.field(default_factory=TableRows)
     batches: TableRows = msgspec.field(default_factory=TableRows)
     schedules: TableRows = msgspec.field(default_factory=TableRows)
+    unique_locks: TableRows = msgspec.field(default_factory=TableRows)
+    queue_claims: TableRows = msgspec.field(default_factory=TableRows)
 
     @property
     def tables(self) -> tuple[TableRows, ...]:
-        of_jobs = (self.jobs, self.bonded_jobs, self.job_errors)
-        return *of_jobs, self.queues, self.queue_minutes, self.workers, self.batches, self.schedules
+        of_jobs = (self.jobs, self.bonded_jobs, self.job_errors, self.unique_locks)
+        of_queues = (self.queues, self.queue_minutes, self.queue_claims)
+        return *of_jobs, *of_queues, self.workers, self.batches, self.schedules
 
     @property
     def count(self) -> int:
@@ -70,6 +78,8 @@ class KeyRange(msgspec.Struct, frozen=True):
     workers: Row | None = None
     batches: Row | None = None
     schedules: Row | None = None
+    unique_locks: Row | None = None
+    queue_claims: Row | None = None
 
 
 NO_STRETCH = KeyRange()
@@ -96,7 +106,7 @@ def to_rows(shard: int, records: Iterable[Record]) -> Rows:
             if value is None:
                 table.gone.append((*family.name(key[len(family.prefix) :]), shard))
             else:
-                table.put.append(family.row(shard, value))
+                table.put.append(family.row(shard, key, value))
     return rows
 
 
@@ -118,6 +128,8 @@ def to_stretch(start: bytes, next_key: bytes) -> KeyRange:
         workers=texts(keys.WORKERS),
         batches=texts(keys.BATCHES),
         schedules=texts(keys.SCHEDULES),
+        unique_locks=_pair_bounds(_inside(keys.UNIQUE, start, next_key), _lock_name),
+        queue_claims=_pair_bounds(_inside(keys.CLAIMS, start, next_key), _claims_name),
     )
 
 
@@ -151,10 +163,32 @@ def _numbered_bounds(bounds: Bounds | None) -> Row | None:
 def _numbered_name(rest: bytes) -> tuple[str, int]:
     """Job and claim, or queue and minute, of a key behind its prefix; of a bound between two keys, those of the first
     key that follows."""
+    return _name_and_number(rest, len(keys.pack_u32(0)))
+
+
+def _name_and_number(rest: bytes, size: int) -> tuple[str, int]:
     name, _, rest = rest.partition(b"\0")
-    size = len(keys.pack_u32(0))
     number = int.from_bytes(rest[:size].ljust(size, b"\0"), "big")
     return name.decode(), number + 1 if len(rest) > size else number
+
+
+def _pair_bounds(bounds: Bounds | None, name: Callable[[bytes], tuple[str, str]]) -> Row | None:
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    return (*name(lower), *((_END_OF_TEXT, "") if upper is None else name(upper)))
+
+
+def _lock_name(rest: bytes) -> tuple[str, str]:
+    """Queue and unique key."""
+    queue, _, key = rest.partition(b"\0")
+    return queue.decode(), key.decode()
+
+
+def _claims_name(rest: bytes) -> tuple[str, str]:
+    """Queue and moment."""
+    queue, moment = _name_and_number(rest, len(keys.pack_u64(0)))
+    return queue, to_rfc3339(moment)
 
 
 def _text_name(rest: bytes) -> tuple[str]:
@@ -167,7 +201,7 @@ class Family(NamedTuple):
     prefix: bytes
     table: Callable[[Rows], TableRows]
     name: Callable[[bytes], Row]  # the columns that name the record, from its key behind the prefix
-    row: Callable[[int, bytes], Row]
+    row: Callable[[int, bytes, bytes], Row]  # of the shard, the key and the value
 
 
 # All but jobs, which `to_rows` knows by itself.
@@ -178,37 +212,51 @@ _FAMILIES = {
             keys.JOB_ERRORS,
             lambda rows: rows.job_errors,
             _numbered_name,
-            lambda shard, value: job_error_row(shard, decode_job_error(value)),
+            lambda shard, _, value: job_error_row(shard, decode_job_error(value)),
         ),
         Family(
             keys.QUEUES,
             lambda rows: rows.queues,
             _text_name,
-            lambda shard, value: queue_row(shard, decode_queue(value)),
+            lambda shard, _, value: queue_row(shard, decode_queue(value)),
         ),
         Family(
             keys.MINUTES,
             lambda rows: rows.queue_minutes,
             _numbered_name,
-            lambda shard, value: minute_row(shard, decode_minute(value)),
+            lambda shard, _, value: minute_row(shard, decode_minute(value)),
         ),
         Family(
             keys.WORKERS,
             lambda rows: rows.workers,
             _text_name,
-            lambda shard, value: worker_row(shard, decode_worker(value)),
+            lambda shard, _, value: worker_row(shard, decode_worker(value)),
         ),
         Family(
             keys.BATCHES,
             lambda rows: rows.batches,
             _text_name,
-            lambda shard, value: batch_row(shard, decode_batch(value)),
+            lambda shard, _, value: batch_row(shard, decode_batch(value)),
         ),
         Family(
             keys.SCHEDULES,
             lambda rows: rows.schedules,
             _text_name,
-            lambda shard, value: schedule_row(shard, decode_schedule(value)),
+            lambda shard, _, value: schedule_row(shard, decode_schedule(value)),
+        ),
+        Family(
+            keys.UNIQUE,
+            lambda rows: rows.unique_locks,
+            _lock_name,
+            lambda shard, key, value: unique_lock_row(
+                shard, *_lock_name(key.removeprefix(keys.UNIQUE)), decode_lock(value)
+            ),
+        ),
+        Family(
+            keys.CLAIMS,
+            lambda rows: rows.queue_claims,
+            _claims_name,
+            lambda shard, key, value: queue_claims_row(shard, *keys.claims_parts(key), decode_claims(value)),
         ),
     )
 }

@@ -56,6 +56,8 @@ def parts(turn: ShardWrite) -> Iterator[tuple[TableStatements, TableRows, Row | 
     yield statements.WORKERS, turn.rows.workers, stretch.workers
     yield statements.BATCHES, turn.rows.batches, stretch.batches
     yield statements.SCHEDULES, turn.rows.schedules, stretch.schedules
+    yield statements.UNIQUE_LOCKS, turn.rows.unique_locks, stretch.unique_locks
+    yield statements.QUEUE_CLAIMS, turn.rows.queue_claims, stretch.queue_claims
 
 
 def cursor_row(cursor: Cursor) -> Row:

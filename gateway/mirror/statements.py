@@ -48,6 +48,8 @@ QUEUES = TableStatements(schema.queues, columns.QUEUE_COLUMNS, "name")
 MINUTES = TableStatements(minutes.queue_minutes, minutes.MINUTE_COLUMNS, "queue", "minute")
 WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
 SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
+UNIQUE_LOCKS = TableStatements(schema.unique_locks, columns.UNIQUE_LOCK_COLUMNS, "queue", "unique_key")
+QUEUE_CLAIMS = TableStatements(schema.queue_claims, columns.QUEUE_CLAIM_COLUMNS, "queue", "fetched_at")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
 # For `indexing.py`: what to remove from the text index.

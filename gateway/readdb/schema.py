@@ -1,40 +1,41 @@
 """The tables of the read database: the seed's schema, and what the mirror needs beside it.
 
-Read by `statements.py` (which writes them) and by `gateway/search` (which reads them); `ddl.py` turns them into
-statements for SQLite and for PostgreSQL. A read database is derived from the shards and never migrated: one with
-another fingerprint of its schema is built anew.
+The mirror's `statements.py` writes them and `gateway/search` reads them; `ddl.py` turns them into statements for SQLite
+and for PostgreSQL. A read database is derived from the shards and never migrated: when the fingerprint of its schema
+differs, it is rebuilt.
 
 Departures from the seed, each with its reason:
 
-- `shard` on the mirrored tables: a shard deletes and rescans only rows of its own.
-- `jobs` and `job_errors` count the shard to their key, because a job may move and each shard is followed at a pace of
-  its own. For a moment such a job may stand under both shards, or neither. Whatever order their news comes in, a shard
-  writes and deletes its own row only, and in the end the job stands where it is. So an id is not unique here, and
-  nothing refers to it as a foreign key.
-- `job_errors` also knows `claim`, the number of the claim that failed; (job, claim) is the record's name on the shard.
-  Beside the failure stand the worker and the start of the attempt, the queue in which it failed (the job may have moved
-  since), and the fingerprint of the error's text (`corvo/model/fingerprint.py`); NULL: the job did not fail.
-- `queues` carries the shard's exact counts, so that no list ever counts jobs, and the totals with which the minute of
-  its newest change began; minutes that are over stand in `queue_minutes` (`minutes.py`). It has `draining`, and the
-  retention of each final state: NULL is that of the server, 0 is for ever.
-- `workers` is kept per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
-- `batches` counts every outcome and has three callbacks (JSON: queue, payload) instead of one. `pending` is what has
-  not ended yet, `failed` every end but success.
-- `schedules` knows whether it is paused, what its jobs are like and which slots it catches up with. `last_run` is the
-  last slot that fired; `next_run` is NULL while it is paused, and after a change the moment of that change, until the
-  leader has worked out the slot.
-- Names of schedules are unique on the shards; here one may be gone and back in any order, like a job.
-- `unique_locks` stays empty. Who holds a key is decided and read on the queue's shard; `jobs.unique_key` finds the jobs
-  here, and a copy of the locks would be two more writes for each of them.
-- `jobs.seq` numbers the versions of rows: each write of a job gives it a greater one, and what was written last is
-  the end of the table. The indexes of `fulltext.py` follow along it. On PostgreSQL, which has none, it stays.
-- `jobs` knows `claimed_at` of a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
-- The index (queue, state, priority, created_at) lost its priority, and the one on (state) gained created_at: pages of
-  search are read in order of creation, while the order of fetching lives in LevelDB. The index of unique keys begins
-  with the key: people look for one without knowing the queue. Each sort of search has an index.
-- Active jobs have an index by worker instead of one by lease: whose lease is over is the shard's business.
+- `shard` on the mirrored tables: a shard deletes and rescans only its own rows.
+- The keys of `jobs` and `job_errors` include the shard, because a job may move and each shard is followed at its own
+  pace. For a moment such a job may have a row for both shards, or for neither. Each shard writes and deletes its own
+  row only, so the end is right whichever shard is heard first. An id is therefore not unique, and no foreign key
+  refers to it.
+- `job_errors` has `claim`, the number of the claim that failed; (job, claim) names the record on the shard. It also has
+  the worker, the start of the attempt, the queue in which it failed (the job may have moved since) and the fingerprint
+  of the error's text (`corvo/model/fingerprint.py`); NULL: the job did not fail.
+- `queues` has the shard's exact counts, so that no list counts jobs, and the totals at the start of the minute of its
+  newest change; minutes that are over are in `queue_minutes` (`minutes.py`). It has `draining`, and the retention of
+  each final state: NULL is the server's, 0 is for ever.
+- `workers` has a row per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
+- `batches` counts every outcome and has three callbacks (JSON: queue, payload); `callback_queue` and `callback_payload`
+  are those of `on_complete`. `pending` is what has not ended yet, `failed` every end but success.
+- `schedules` has `paused`, the settings of its jobs and the slots it catches up with. `last_run` is the last slot that
+  fired. `next_run` is NULL while it is paused; after a change it is the moment of that change, until the leader has
+  computed the slot.
+- Names of schedules are unique on the shards; here the rows may arrive in any order, so the index is not unique.
+- `unique_locks` shows the shards' locks, also those whose period is over and whose alarm has not removed them yet:
+  compare `expires_at`. A lock costs its job two more rows; jobs without a unique key pay nothing.
+- `queue_claims` is `rate_limit_window` with a count per moment instead of a row per claim; the seed's table is a view
+  of it. `queue_stats` and `events` are views too (`views.py`).
+- `jobs.seq` numbers the versions of rows: each write of a job gives it a greater number. The text indexes follow it
+  (`text_index.py`). PostgreSQL has no text index and keeps the column.
+- `jobs` has `claimed_at`, for a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
+- The seed's ten indexes have their names and begin with their columns. `idx_jobs_state` goes on with `created_at`,
+  because pages are read in the order of creation. `idx_job_errors_job` and `idx_rate_limit` are the tables' unique
+  keys. Further indexes serve the sorts and filters of search.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order. On PostgreSQL there are none.
-- `jobs_fts` and what else searches texts on SQLite is made by `fulltext.py`, behind the jobs and not with them.
+- `jobs_fts` and the other text indexes of SQLite are filled behind the jobs, not with them (`text_index.py`).
 """
 
 from typing import Any
@@ -115,8 +116,8 @@ def _where(condition: sa.ColumnElement[bool] | sa.TextClause) -> dict[str, Any]:
 
 
 # Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
-BY_QUEUE = sa.Index("idx_jobs_queue_state_created", jobs.c.queue, jobs.c.state, jobs.c.created_at)
-BY_STATE = sa.Index("idx_jobs_state_created", jobs.c.state, jobs.c.created_at)
+BY_QUEUE = sa.Index("idx_jobs_queue_state_priority", jobs.c.queue, jobs.c.state, jobs.c.priority, jobs.c.created_at)
+BY_STATE = sa.Index("idx_jobs_state", jobs.c.state, jobs.c.created_at)
 BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
 BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's own name for that of the unique (id, shard)
 sa.Index(
@@ -125,6 +126,7 @@ sa.Index(
     jobs.c.scheduled_at,
     **_where(sa.text("state IN ('scheduled', 'retrying')")),
 )
+sa.Index("idx_jobs_lease", jobs.c.state, jobs.c.lease_expires_at, **_where(sa.text("state = 'active'")))
 BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, **_where(sa.text("state = 'active'")))
 
 
@@ -134,7 +136,8 @@ def _where_given(name: str, column: str, *rest: str) -> sa.Index:
     return sa.Index(name, *indexed, **_where(jobs.c[column].is_not(None)))
 
 
-BY_UNIQUE = _where_given("idx_jobs_unique", "unique_key", "queue")
+BY_UNIQUE = _where_given("idx_jobs_unique_key", "unique_key")
+sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, **_where(jobs.c.unique_key.is_not(None)))
 BY_BATCH = _where_given("idx_jobs_batch", "batch_id")
 BY_CHAIN = _where_given("idx_jobs_chain", "chain_id")
 BY_PARENT = _where_given("idx_jobs_parent", "parent_id")
@@ -165,9 +168,9 @@ job_errors = sa.Table(
     text_or_null("started_at"),
     text("queue", default=""),
     text_or_null("fingerprint"),
-    sa.UniqueConstraint("job_id", "claim", "shard"),
     sqlite_autoincrement=True,
 )
+sa.Index("idx_job_errors_job", job_errors.c.job_id, job_errors.c.claim, job_errors.c.shard, unique=True)
 BY_FINGERPRINT = sa.Index(
     "idx_job_errors_fingerprint",
     job_errors.c.queue,
@@ -176,14 +179,26 @@ BY_FINGERPRINT = sa.Index(
     **_where(job_errors.c.fingerprint.is_not(None)),
 )
 
-sa.Table(
+unique_locks = sa.Table(
     "unique_locks",
     metadata,
     text("queue", primary_key=True),
     text("unique_key", primary_key=True),
     text("job_id"),
     text("expires_at"),
+    integer("shard"),
 )
+
+# Claims of a throttled queue within its window, by moment. The view `rate_limit_window` has a row for each claim.
+queue_claims = sa.Table(
+    "queue_claims",
+    metadata,
+    text("queue"),
+    text("fetched_at"),
+    integer("shard"),
+    integer("claims"),
+)
+sa.Index("idx_rate_limit", queue_claims.c.queue, queue_claims.c.fetched_at, unique=True)
 
 batches = sa.Table(
     "batches",
@@ -204,6 +219,9 @@ batches = sa.Table(
     text_or_null("on_failure"),
     text("created_at"),
     text_or_null("finished_at"),
+    # Those of `on_complete`.
+    text_or_null("callback_queue"),
+    text_or_null("callback_payload"),
 )
 BATCHES_BY_CREATED = sa.Index("idx_batches_created", batches.c.created_at, batches.c.id)
 BATCHES_BY_STATE = sa.Index("idx_batches_state_created", batches.c.state, batches.c.created_at, batches.c.id)

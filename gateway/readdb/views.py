@@ -1,6 +1,15 @@
-"""Two views for those who come from a task table in PostgreSQL: `tasks` and `task_workers`.
+"""Views over the mirrored tables: `queue_stats`, `rate_limit_window`, `events`, `tasks` and `task_workers`.
 
-Their columns, names and order, are those of that schema. What differs is said in `docs/how-to/use-postgresql.md`:
+The first three are tables of the seed schema that need no rows of their own:
+
+    queue_stats         the totals of each queue, which `queues` has
+    rate_limit_window   a row for each claim within a throttled queue's window; `queue_claims` has one for each moment
+    events              what happened to the stored jobs, from their moments and their errors. It has no sequence
+                        numbers, and jobs that were deleted are not in it. The event log itself stays on the shards:
+                        copying it would add a row for each of a job's three to four events.
+
+`tasks` and `task_workers` have the shape of a task table in PostgreSQL. Their columns, names and order, are those of
+that schema. What differs is said in `docs/how-to/use-postgresql.md`:
 
     state here                          status there
     pending, scheduled, retrying, held  pending
@@ -10,7 +19,7 @@ Their columns, names and order, are those of that schema. What differs is said i
     dead                                dead_letter
     cancelled                           failed
 
-On PostgreSQL moments are `timestamptz` and payloads `jsonb`, where they can be (`making.py`); on SQLite both are text.
+On PostgreSQL moments are `timestamptz` and payloads `jsonb`, where they can be (`ddl.py`); on SQLite both are text.
 Ids are text on both: they name the shard of their birth, and are no UUIDs.
 """
 
@@ -19,17 +28,69 @@ from typing import Any
 import sqlalchemy as sa
 
 from corvo.model.job import Priority
-from gateway.readdb.schema import job_errors, jobs, presence, workers
+from gateway.readdb.schema import job_errors, jobs, presence, queues, workers
 
 Column = sa.ColumnElement[Any]
 
 
+_RATE_LIMIT_WINDOW = """CREATE VIEW rate_limit_window AS
+WITH RECURSIVE each_claim(queue, fetched_at, left_over) AS (
+    SELECT queue, fetched_at, claims FROM queue_claims
+    UNION ALL SELECT queue, fetched_at, left_over - 1 FROM each_claim WHERE left_over > 1
+)
+SELECT queue, fetched_at FROM each_claim"""
+
+
 def create_views(dialect: sa.Dialect) -> list[str]:
     is_sqlite = dialect.name == "sqlite"
-    return [
+    views = {
+        "queue_stats": _queue_stats(),
+        "events": _events(),
+        "tasks": _tasks(is_sqlite),
+        "task_workers": _task_workers(is_sqlite),
+    }
+    return [_RATE_LIMIT_WINDOW] + [
         f"CREATE VIEW {name} AS {view.compile(dialect=dialect, compile_kwargs={'literal_binds': True})}"
-        for name, view in (("tasks", _tasks(is_sqlite)), ("task_workers", _task_workers(is_sqlite)))
+        for name, view in views.items()
     ]
+
+
+def _queue_stats() -> sa.Select[Any]:
+    return sa.select(
+        queues.c.name.label("queue"),
+        queues.c.enqueued,
+        queues.c.completed_total.label("completed"),
+        queues.c.failed,
+        queues.c.dead_total.label("dead"),
+    )
+
+
+def _events() -> sa.CompoundSelect[Any]:
+    """The newest attempt stands in the job, those that failed in its errors; no attempt is told of twice."""
+
+    def of_job(kind: str, at: Column, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+        columns = (sa.literal(kind).label("type"), jobs.c.id.label("job_id"), jobs.c.queue, at.label("created_at"))
+        return sa.select(*columns).where(*conditions)
+
+    def of_error(kind: str, at: Column, condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
+        return sa.select(sa.literal(kind), job_errors.c.job_id, job_errors.c.queue, at).where(condition)
+
+    is_in_errors = sa.exists(
+        sa.select(sa.literal_column("1")).where(
+            job_errors.c.job_id == jobs.c.id,
+            job_errors.c.shard == jobs.c.shard,
+            job_errors.c.started_at == jobs.c.started_at,
+        )
+    )
+    return sa.union_all(
+        of_job("enqueued", jobs.c.created_at),
+        of_job("started", jobs.c.started_at, jobs.c.started_at.is_not(None), sa.not_(is_in_errors)),
+        of_error("started", job_errors.c.started_at, job_errors.c.started_at.is_not(None)),
+        of_error("failed", job_errors.c.created_at, job_errors.c.fingerprint.is_not(None)),
+        of_job("completed", jobs.c.completed_at, jobs.c.completed_at.is_not(None)),
+        of_job("dead", jobs.c.failed_at, jobs.c.state == "dead"),
+        of_job("cancelled", jobs.c.failed_at, jobs.c.state == "cancelled"),
+    )
 
 
 def _tasks(is_sqlite: bool) -> sa.Select[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from corvo.model.job import Priority
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.queue import status_of
 from corvo.queries.queues import QueueView
@@ -19,13 +20,14 @@ from gateway.readdb.schema import queues as table
 from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.search.throughput import NEWEST
 
-# One step into the index per queue, and only where something is pending.
-_OLDEST_PENDING = (
+# One step into the index per queue and priority, and only where something is pending.
+_OLDEST_PENDING = [
     sa.select(sa.func.min(jobs.c.created_at))
-    .where(jobs.c.queue == table.c.name, jobs.c.state == "pending")
+    .where(jobs.c.queue == table.c.name, jobs.c.state == "pending", jobs.c.priority == priority.value)
     .with_hint(jobs, f"INDEXED BY {BY_QUEUE.name}", "sqlite")
     .scalar_subquery()
-)
+    for priority in Priority
+]
 _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
     table.c.name,
     table.c.paused,
@@ -56,7 +58,7 @@ _AMOUNTS = [
     for newest, over in zip(NEWEST[:3], (minutes.c.enqueued, minutes.c.completed, minutes.c.failed), strict=True)
 ]
 _QUEUES = Prepared(
-    sa.select(*_COLUMNS, *_AMOUNTS, sa.case((table.c.pending > 0, _OLDEST_PENDING)))
+    sa.select(*_COLUMNS, *_AMOUNTS, *(sa.case((table.c.pending > 0, oldest)) for oldest in _OLDEST_PENDING))
     .select_from(table.outerjoin(minutes, sa.and_(minutes.c.queue == table.c.name, minutes.c.minute == _BEFORE)))
     .order_by(table.c.name)
 )
@@ -73,8 +75,9 @@ async def answer(read_db: ReadDb) -> list[QueueView]:
 
 def _view(now: int, name: str, paused: int, draining: int, *rest: Any) -> QueueView:
     max_concurrency, rate_limit, rate_window_ms, created_at, pending, active, held, *others = rest
-    completed, dead, scheduled, retrying, cancelled, *totals, oldest_pending_at = others
-    enqueued, completed_total, failed, dead_total, *amounts = totals
+    completed, dead, scheduled, retrying, cancelled, enqueued, completed_total, failed, dead_total, *last = others
+    amounts, oldest = last[: len(_AMOUNTS)], last[len(_AMOUNTS) :]
+    oldest_pending_at = min((moment for moment in oldest if moment is not None), default=None)
     span_s = (MINUTE_NS + now % MINUTE_NS) / 1e9
     enqueued_per_s, completed_per_s, failed_per_s = (round(amount / span_s, 3) for amount in amounts)
     return QueueView(

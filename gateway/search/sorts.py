@@ -7,9 +7,9 @@ either. It is walked in legs, each along an index, one behind the other:
     started_at, …         those that have the moment, by it; then the others, in the order of creation
     priority, attempt     the few above or below the usual value, by it; the usual ones in the order of creation
 
-In the order of creation, each (queue, state) that is asked for is a branch of its own, and the branches are merged:
-a page is read from the end of an index and never sorted. Without statistics SQLite cannot be trusted to find that plan,
-so each branch names its index.
+In the order of creation, each (queue, state, priority) that is asked for is a branch, and the branches are merged: a
+page is read from the end of an index and never sorted. Without statistics SQLite does not find that plan reliably, so
+each branch names its index.
 """
 
 from typing import Any, NamedTuple, cast
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 
 from corvo.model.errors import invalid
-from corvo.model.job import Priority
+from corvo.model.job import PRIORITY_NAMES, Priority
 from corvo.model.lifecycle import STATE_NAMES
 from corvo.queries.search import SearchBody
 from gateway.readdb.schema import (
@@ -167,10 +167,18 @@ def by_creation(body: SearchBody) -> list[Branch]:
     states = list(dict.fromkeys(body.state))
     if body.queue is not None:
         queue = jobs.c.queue == body.queue
-        return [Branch(str(BY_QUEUE.name), [queue, jobs.c.state == state, *born]) for state in states or STATE_NAMES]
+        return [
+            Branch(str(BY_QUEUE.name), [queue, jobs.c.state == state, jobs.c.priority == priority, *born])
+            for state in states or STATE_NAMES
+            for priority in _priorities(body)
+        ]
     if states:
         return [Branch(str(BY_STATE.name), [jobs.c.state == state, *born]) for state in states]
     return [Branch(str(BY_CREATED.name), born)]
+
+
+def _priorities(body: SearchBody) -> list[int]:
+    return list(range(len(PRIORITY_NAMES))) if body.priority is None else [PRIORITY_NAMES.index(body.priority)]
 
 
 def named(body: SearchBody) -> list[Condition]:

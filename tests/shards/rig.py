@@ -18,6 +18,7 @@ from corvo.queries.job import GetJob, JobRecord
 from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.wire import Call, Reply, decode_replies, decode_result, encode, encode_replies
+from shards.feed import MIRRORED
 from shards.replica import Replica
 from shards.storage.leveldb import Disk
 from tests.support.builders import NOW, job_id
@@ -292,6 +293,6 @@ def records_of(kv: Any) -> dict[bytes, bytes]:
 def mirrored(kv: Any) -> dict[bytes, bytes]:
     """What a mirror must show."""
     found: dict[bytes, bytes] = {}
-    for prefix in (keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES):
+    for prefix in MIRRORED:
         found.update(kv.scan(prefix, keys.prefix_end(prefix)))
     return found

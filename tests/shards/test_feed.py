@@ -263,6 +263,8 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
         keys.worker("w"): b"w",
         keys.batch("b"): b"b",
         keys.schedule("s"): b"s",
+        keys.unique("mail", "k"): b"l",
+        keys.claims_at("mail", 1): b"c",
     }
     others: Records = {
         keys.active("mail", "1"): b"x" * 16,
@@ -270,7 +272,7 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
         keys.retrying("k", 1, "2"): b"",
         keys.scheduled("k", 1, "2"): b"",
         keys.forwarded("1"): b"\x01",
-        keys.unique("mail", "k"): b"l",
+        keys.idempotent("mail", "k"): b"i",
         keys.outbox(1, 1): b"e",
     }
     shard.write({**records, **others})
@@ -281,7 +283,7 @@ def test_a_scan_in_pieces_is_the_state_and_ends_with_an_empty_key() -> None:
         pieces.append(shard.scan(pieces[-1].next_key, records_max=2))
 
     assert [pair for piece in pieces for pair in piece.records] == sorted(records.items())
-    assert [len(piece.records) for piece in pieces] == [2, 2, 2, 1]
+    assert [len(piece.records) for piece in pieces] == [2, 2, 2, 2, 1]
     assert all(piece.as_of == 1 for piece in pieces)
 
 

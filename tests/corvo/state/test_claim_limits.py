@@ -30,7 +30,7 @@ def test_the_narrowest_gate_counts(controls: Controls | None, expected: int) -> 
     queue = new_queue("mail", NOW)
     queue.counts[State.ACTIVE] = 2
     queue.controls = controls
-    throttles = Throttles(Overlay(MemoryKV()))
+    throttles = Throttles(Overlay(MemoryKV()).puts.__setitem__)
     throttles.claim("mail", CONTROLS, NOW, 1)
 
     assert room(queue, throttles, NOW) == expected
@@ -38,13 +38,13 @@ def test_the_narrowest_gate_counts(controls: Controls | None, expected: int) -> 
 
 def test_a_window_is_read_back_as_it_was() -> None:
     overlay = Overlay(MemoryKV())
-    throttles = Throttles(overlay)
+    throttles = Throttles(overlay.puts.__setitem__)
     throttles.claim("mail", CONTROLS, NOW, 1)
     throttles.claim("mail", CONTROLS, NOW, 1)
     throttles.claim("a/b", CONTROLS, NOW + MS, 1)
     kv = MemoryKV()
     kv.write(overlay.seal())
-    again = Throttles(Overlay(kv))
+    again = Throttles(Overlay(kv).puts.__setitem__)
     again.recall(kv)
 
     assert again.room("mail", CONTROLS, NOW) == 1
@@ -55,7 +55,7 @@ def test_a_window_is_read_back_as_it_was() -> None:
 
 def test_what_has_left_the_window_is_forgotten_and_what_is_dropped_too() -> None:
     overlay = Overlay(MemoryKV())
-    throttles = Throttles(overlay)
+    throttles = Throttles(overlay.puts.__setitem__)
     throttles.claim("mail", CONTROLS, NOW, 1)
     throttles.claim("mail", CONTROLS, NOW + 999 * MS, 1)
     throttles.trim("mail", CONTROLS, NOW + 1_000 * MS)
@@ -69,7 +69,7 @@ def test_what_has_left_the_window_is_forgotten_and_what_is_dropped_too() -> None
 
 
 def test_room_returns_when_enough_claims_have_left() -> None:
-    throttles = Throttles(Overlay(MemoryKV()))
+    throttles = Throttles(Overlay(MemoryKV()).puts.__setitem__)
     assert throttles.free_at("mail", CONTROLS) == 0
     for number in range(3):
         throttles.claim("mail", CONTROLS, NOW + number * MS, 2)

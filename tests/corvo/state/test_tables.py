@@ -6,6 +6,7 @@ from corvo.model.errors import Corrupt, Refusal
 from corvo.model.job import JobError, Worker, decode_job, decode_queue
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import State
+from corvo.ops.queues.set_throttle import SetThrottle
 from corvo.state import keys, tables
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Applied, Tables, decode_applied
@@ -39,6 +40,19 @@ def test_the_records_of_a_change_are_those_that_the_mirror_shows() -> None:
     assert set(machine.changes.records) == shown
     assert shown < set(machine.changes.writes)
     assert all(machine.changes.writes[key] == value for key, value in machine.changes.records.items())
+
+
+def test_locks_and_claims_of_throttled_queues_are_shown_too() -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, extras=JobExtras(unique_key="k")), SetThrottle("mail", 10, 60_000))
+    lock = keys.unique("mail", "k")
+    assert machine.changes.records[lock] is not None
+
+    machine.apply(fetch())
+    assert machine.changes.records[keys.claims_at("mail", machine.tables.now)] is not None
+
+    machine.apply(ack(1))
+    assert machine.changes.records[lock] is None
 
 
 def test_the_queues_that_gained_a_pending_job_are_woken_and_no_others() -> None:

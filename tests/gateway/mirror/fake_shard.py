@@ -21,11 +21,10 @@ from corvo.state import keys
 from corvo.state.kv import MemoryKV
 from corvo.state.tables import Tables
 from corvo.wire import Reply, decode_ask, decode_calls, encode_replies, reply_to
+from shards.feed import MIRRORED
 from tests.support.builders import NOW
 
-FAMILIES = tuple(
-    sorted((keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES))
-)  # in the order of their bytes
+FAMILIES = tuple(sorted(MIRRORED))  # in the order of their bytes
 
 
 class Parked(msgspec.Struct):

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from corvo.model.job import Priority, encode
+from corvo.model.job_extras import JobExtras
+from corvo.ops.queues.set_throttle import SetThrottle
 from corvo.state import keys
 from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from gateway.mirror import columns, rows
@@ -30,6 +32,8 @@ COLUMNS = {
     "workers": columns.WORKER_COLUMNS,
     "batches": columns.BATCH_COLUMNS,
     "schedules": columns.SCHEDULE_COLUMNS,
+    "unique_locks": columns.UNIQUE_LOCK_COLUMNS,
+    "queue_claims": columns.QUEUE_CLAIM_COLUMNS,
 }
 
 
@@ -135,12 +139,18 @@ def work(shard: FakeShard, first: int, count: int = 20) -> None:
     """A stretch of life: jobs are made, claimed, done, failed and tried again. A queue lives on one shard only."""
     jobs = range(first, first + count)
     queues = [f"{shard.name}-{number}" for number in range(3)]
-    shard.apply(*[enqueue(number, queue=queues[number % 3]) for number in jobs])
+    shard.apply(SetThrottle(queues[0], 1_000, 60_000))
+    shard.apply(*[enqueue(number, queue=queues[number % 3], extras=a_key(number)) for number in jobs])
     claimed = shard.apply(fetch(*queues[:2], worker="w1", claim=first, count=count // 2))[0]
     done, failed = claimed[: len(claimed) // 2], claimed[len(claimed) // 2 :]
     shard.apply(ack(*[job.job_id for job in done], ask=first, token=1, result=b'{"ok":true}'))
     shard.apply(fail(*[job.job_id for job in failed], ask=first, token=1, error="boom"))
     shard.apply(promote(), at=shard.now + 60 * SECOND)
+
+
+def a_key(number: int) -> JobExtras | None:
+    """Every fourth job has one, and each has its own."""
+    return JobExtras(unique_key=f"k{number}") if number % 4 == 0 else None
 
 
 def a_turn(*numbers: int, upto: int = 1, shard: int = 0) -> ShardWrite:

@@ -9,6 +9,7 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.rules.batches import Batch
 from corvo.state import keys
+from corvo.state.locks import Lock
 from gateway.mirror import columns
 from gateway.mirror.rows import to_rows, to_stretch
 from tests.support.builders import NOW, a_job, job_id
@@ -144,6 +145,8 @@ def test_a_batch_becomes_a_row_with_every_outcome():
         "on_failure": None,
         "created_at": to_rfc3339(NOW),
         "finished_at": None,
+        "callback_queue": None,
+        "callback_payload": None,
     }
     batch.is_sealed = False
     assert named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))["state"] == "open"
@@ -231,7 +234,8 @@ def test_every_family_finds_its_table_and_others_are_passed_over():
         (keys.active("mail", job_id(1)), b"whatever"),
         (keys.due(keys.DUE, NOW, job_id(1)), b""),
         (keys.forwarded(job_id(1)), b"\x01"),
-        (keys.unique("mail", "j|"), b"whatever"),
+        (keys.unique("mail", "j|\0é"), encode(Lock(job_id(1), NOW + 5))),
+        (keys.claims_at("mail", NOW), encode(3)),
     ]
 
     made = to_rows(2, records)
@@ -246,7 +250,9 @@ def test_every_family_finds_its_table_and_others_are_passed_over():
     assert len(made.queues.put) == len(made.batches.put) == len(made.schedules.put) == 1
     seen_at, begun_at = to_rfc3339(NOW + 1), to_rfc3339(NOW)
     assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
-    assert made.count == 7
+    assert made.unique_locks.put == [("mail", "j|\0é", job_id(1), to_rfc3339(NOW + 5), 2)]
+    assert made.queue_claims.put == [("mail", to_rfc3339(NOW), 2, 3)]
+    assert made.count == 9
 
 
 def test_deleted_records_are_named_by_their_keys():
@@ -260,6 +266,8 @@ def test_deleted_records_are_named_by_their_keys():
             (keys.job(job_id(1)), None),
             (keys.batch("b1"), None),
             (keys.schedule("sch"), None),
+            (keys.unique("mail", "k"), None),
+            (keys.claims_at("mail", NOW), None),
         ],
     )
 
@@ -270,7 +278,9 @@ def test_deleted_records_are_named_by_their_keys():
     assert made.jobs.gone == [(job_id(1), 1)]
     assert made.batches.gone == [("b1", 1)]
     assert made.schedules.gone == [("sch", 1)]
-    assert made.count == 7
+    assert made.unique_locks.gone == [("mail", "k", 1)]
+    assert made.queue_claims.gone == [("mail", to_rfc3339(NOW), 1)]
+    assert made.count == 9
 
 
 def test_a_scan_in_one_piece_covers_everything():
@@ -279,6 +289,8 @@ def test_a_scan_in_one_piece_covers_everything():
     assert stretch.jobs == ("", "\U0010ffff")
     assert stretch.job_errors == stretch.queue_minutes == ("", 0, "\U0010ffff", 0)
     assert stretch.queues == stretch.workers == stretch.batches == stretch.schedules == stretch.jobs
+    assert stretch.unique_locks == ("", "", "\U0010ffff", "")
+    assert stretch.queue_claims == ("", to_rfc3339(0), "\U0010ffff", "")
 
 
 def test_the_pieces_of_a_scan_cover_each_key_once():
@@ -297,6 +309,24 @@ def test_a_piece_that_ends_among_the_minutes_of_a_queue_bounds_them_by_queue_and
 
     assert (first.queue_minutes, second.queue_minutes) == (("", 0, "mail", 258), ("mail", 258, "\U0010ffff", 0))
     assert (first.queues, second.queues) == (None, ("", "\U0010ffff"))
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_piece_that_ends_among_locks_or_claims_bounds_them_by_queue(after):
+    lock, claims = keys.unique("mail", "k"), keys.claims_at("mail", NOW)
+    if after:
+        lock, claims = keys.after(lock), keys.after(claims)
+
+    first, second = to_stretch(b"", lock), to_stretch(lock, b"")
+    name = ("mail", "k\0" if after else "k")
+    assert (first.unique_locks, second.unique_locks) == (("", "", *name), (*name, "\U0010ffff", ""))
+
+    first, second = to_stretch(b"", claims), to_stretch(claims, b"")
+    name = ("mail", to_rfc3339(NOW + 1 if after else NOW))
+    assert (first.queue_claims, second.queue_claims) == (
+        ("", to_rfc3339(0), *name),
+        (*name, "\U0010ffff", ""),
+    )
 
 
 def test_a_piece_that_ends_inside_a_family_bounds_that_family_only():

@@ -1,13 +1,16 @@
-"""The views of those who come from a task table: columns and meaning, on both databases."""
+"""The views: columns and meaning, on both databases."""
 
 import json
 
 import pytest
 
-from corvo.model.job import JobError, Priority, Worker
-from corvo.model.job_extras import JobExtras
+from corvo.model.job import JobError, Priority, Worker, encode, new_queue
+from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.lifecycle import State
-from corvo.model.timestamps import to_rfc3339
+from corvo.model.timestamps import parse_rfc3339, to_rfc3339
+from corvo.rules.batches import Batch
+from corvo.state import keys
+from corvo.state.locks import Lock
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, a_job, job_id
 
@@ -147,3 +150,74 @@ def test_a_worker_is_one_however_many_shards_know_it(written):
     assert [moment(one) for one in first[2:4]] == [to_rfc3339(one)[:19] for one in (NOW, NOW + 2 * SECOND)]
     assert (second[0], second[1], second[4], second[5]) == ("w2", "", 0, None)
     assert all(not row[6] and row[7] is None for row in (first, second))
+
+
+def events(written, condition):
+    found = written.place.read(f"SELECT created_at, type, queue FROM events WHERE {condition}")
+    return sorted((parse_rfc3339(at), kind, queue) for at, kind, queue in found)
+
+
+def test_the_totals_of_a_queue_are_its_statistics(written):
+    queue = new_queue("mail", NOW)
+    queue.enqueued, queue.completed, queue.failed, queue.died = 9, 5, 3, 1
+    written.put(queue)
+
+    assert written.place.columns("queue_stats") == ["queue", "enqueued", "completed", "failed", "dead"]
+    assert written.place.read("SELECT * FROM queue_stats") == [("mail", 9, 5, 3, 1)]
+
+
+def test_a_window_has_a_row_for_each_claim(written):
+    written.records((keys.claims_at("mail", NOW), encode(3)), (keys.claims_at("mail", NOW + 1), encode(1)))
+    written.records((keys.claims_at("video", NOW), encode(2)))
+
+    assert written.place.columns("rate_limit_window") == ["queue", "fetched_at"]
+    count = "SELECT count(*) FROM rate_limit_window WHERE queue = 'mail' AND fetched_at"
+    assert written.place.read(f"{count} > '{to_rfc3339(NOW)}'") == [(1,)]
+    assert written.place.read(f"{count} >= '{to_rfc3339(NOW)}'") == [(4,)]
+
+    written.records((keys.claims_at("mail", NOW), None))
+    assert written.place.read(f"{count} >= '{to_rfc3339(NOW)}'") == [(1,)]
+
+
+def test_a_lock_stands_with_its_holder_until_it_is_gone(written):
+    key = keys.unique("mail", "user-42")
+    written.records((key, encode(Lock(job_id(1), NOW + 5))))
+    assert written.place.read("SELECT queue, unique_key, job_id, expires_at FROM unique_locks") == [
+        ("mail", "user-42", job_id(1), to_rfc3339(NOW + 5))
+    ]
+
+    written.records((key, None))
+    assert written.place.read("SELECT * FROM unique_locks") == []
+
+
+def test_a_batch_shows_its_callback_in_the_seed_s_columns(written):
+    callback = "SELECT callback_queue, callback_payload FROM batches"
+    written.records((keys.batch("b1"), encode(Batch("b1", NOW))))
+    assert written.place.read(callback) == [(None, None)]
+
+    step = ChainStep("done", b'{"album":42}')
+    written.records((keys.batch("b1"), encode(Batch("b1", NOW, on_complete=step))))
+    assert written.place.read(callback) == [("done", '{"album":42}')]
+
+
+def test_the_events_of_a_job_are_those_of_its_moments_and_errors(written):
+    failed = JobError(job_id(1), 1, 1, "boom", "", NOW + 2, worker_id="w1", started_at=NOW + 1, queue="mail")
+    written.put(failed, a_job(1, state=State.COMPLETED, created_at=NOW, started_at=NOW + 3, completed_at=NOW + 4))
+
+    assert written.place.columns("events") == ["type", "job_id", "queue", "created_at"]
+    assert events(written, f"job_id = '{job_id(1)}'") == [
+        (NOW, "enqueued", "mail"),
+        (NOW + 1, "started", "mail"),
+        (NOW + 2, "failed", "mail"),
+        (NOW + 3, "started", "mail"),
+        (NOW + 4, "completed", "mail"),
+    ]
+
+
+@pytest.mark.parametrize(("state", "kind"), [(State.DEAD, "dead"), (State.CANCELLED, "cancelled")])
+def test_an_attempt_that_failed_is_told_of_once(written, state, kind):
+    failed = JobError(job_id(1), 1, 1, "boom", "", NOW + 2, worker_id="w1", started_at=NOW + 1, queue="mail")
+    written.put(failed, a_job(1, state=state, created_at=NOW, started_at=NOW + 1, failed_at=NOW + 2))
+
+    kinds = [found for _, found, _ in events(written, "queue = 'mail'")]
+    assert sorted(kinds) == sorted(["enqueued", "started", "failed", kind])

@@ -67,6 +67,10 @@ class Written:
     def delete_batches(self, *ids: str, shard: int = 0) -> None:
         self.writer.write([ShardWrite(shard=shard, rows=to_rows(shard, [(keys.batch(one), None) for one in ids]))])
 
+    def records(self, *records: tuple[bytes, bytes | None], shard: int = 0) -> None:
+        """By their keys; None deletes."""
+        self.writer.write([ShardWrite(shard=shard, rows=to_rows(shard, records))])
+
     def put_cursor(self, shard: int = 0, index: int = 1, age_ms: float = 0, is_following: bool = True) -> None:
         at = time.time_ns() - int(age_ms * 1_000_000)
         cursor = Cursor(shard, index, at, at, is_following, 10)

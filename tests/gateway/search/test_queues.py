@@ -49,7 +49,7 @@ def test_the_oldest_pending_job_is_found_by_an_index(explain):
 
     plan = str(steps)
 
-    assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_created (queue=? AND state=?)" in plan
+    assert "SEARCH jobs USING COVERING INDEX idx_jobs_queue_state_priority (queue=? AND state=? AND priority=?)" in plan
     assert "SCAN jobs" not in plan
     assert "SEARCH queue_minutes USING PRIMARY KEY (queue=? AND minute=?)" in plan
 
