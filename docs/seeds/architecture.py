@@ -175,10 +175,10 @@ STREAM = Section(
             "10 errors in a row close the stream",
             "Errors close nothing; a frame over 16 MiB does.",
         ),
-        building(
+        works(
             "arch-client-rate",
             "HTTP rate limit by client: 2000 reads, 1000 writes a second",
-            "None: overload is refused by bounded queues.",
+            "`--rate-limit on`: [settings](../how-to/settings.md). Off by default.",
             Shell("corvo config", ("rate_limit",)),
         ),
     ),

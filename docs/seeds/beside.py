@@ -5,17 +5,17 @@ from docs.seeds.rows import Http, Section, Shell, building, dead, enqueued, post
 HTTP = Section(
     "Requests",
     (
-        building(
+        works(
             "beside-head",
             "`HEAD` where `GET` is",
-            "`HEAD` is refused with 405.",
+            "Everywhere.",
             Http("HEAD /api/v1/queues"),
             Http("HEAD /healthz"),
         ),
-        building(
+        works(
             "beside-options",
             "`OPTIONS` and CORS, origins by setting",
-            "`OPTIONS` is refused with 405; there are no CORS headers.",
+            "`--cors-origins`; none by default.",
             Http(
                 "OPTIONS /api/v1/queues",
                 headers={"access-control-allow-methods": "POST"},
@@ -28,38 +28,38 @@ HTTP = Section(
             "In every answer.",
             Http("GET /api/v1/queues", headers={"server-timing": "proc;dur="}),
         ),
-        building(
+        works(
             "beside-join-addr",
             "`POST /cluster/join` with `addr`",
-            "`address`.",
+            "Or `address`.",
             post("/cluster/join", '{"node_id": "node-9", "addr": "127.0.0.1:1"}', {"code": "MEMBERSHIP_REFUSED"}, 409),
         ),
-        building(
+        works(
             "beside-date-only",
             "`scheduled_at` as a date: `2029-02-10`",
-            "A time needs an hour and an offset.",
+            "Midnight in UTC.",
             post("/enqueue", '{"queue": "seed.dates", "scheduled_at": "$DATE"}', {"status": "scheduled"}, 201),
         ),
-        building(
+        works(
             "beside-expire-far",
             "`expire_after` of a hundred years",
-            "Up to 366 days.",
+            "Up to the year 2199.",
             post("/enqueue", '{"queue": "seed.dates", "expire_after": "876000h"}', status=201),
         ),
-        building(
+        works(
             "beside-null-search",
             "`null` in a filter means absent",
-            "Some filters refuse `null`.",
+            "In every optional field.",
             post(
                 "/jobs/search",
                 '{"queue": null, "state": null, "priority": null, "tags": null, "payload_jq": null, '
                 '"has_errors": null, "created_after": null, "sort": null, "order": null, "limit": null}',
             ),
         ),
-        building(
+        works(
             "beside-scheduled-filter",
             "`scheduled_after` finds jobs that wait only",
-            "Also jobs that were promoted.",
+            "Only a waiting job has a `scheduled_at`.",
             post(
                 "/jobs/search",
                 '{"queue": "seed.promoted", "scheduled_after": "2026-02-10T00:00:00Z"}',

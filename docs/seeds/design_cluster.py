@@ -193,10 +193,10 @@ PIPELINE = Section(
             Http("GET /metrics", answer="corvo_raft_queue_time_seconds_bucket"),
             Http("GET /metrics", answer="corvo_raft_apply_time_seconds_bucket"),
         ),
-        building(
+        works(
             "pipeline-status",
             "both in `/api/v1/cluster/status`: p50, p90, p99, avg, buckets",
-            "Averages only; the histograms are in metrics.",
+            "For each shard and for the node; also in metrics.",
             get("/cluster/status", '"queue_time_hist"'),
             get("/cluster/status", '"apply_time_hist"'),
             get("/cluster/status", '"p99"'),

@@ -22,10 +22,10 @@ CONSOLE = Section(
         _view("job-timeline", "job detail: timeline", "`corvo events --job`."),
         _view("job-actions", "job detail: retry, cancel, move, delete", "The commands of these names."),
         _view("move", "dialog: move a job", "`corvo move`."),
-        building(
+        works(
             "move-reset-attempts",
             "move: reset the attempt counter",
-            "A moved job keeps its attempts.",
+            "`corvo move --reset-attempts`.",
             post("/jobs/$JOB/move", '{"queue": "seed.moved", "reset_attempts": true}'),
             get("/jobs/$JOB", {"queue": "seed.moved", "attempt": 0}),
             before=[
@@ -35,10 +35,10 @@ CONSOLE = Section(
             ],
             fresh=["seed.movable", "seed.moved"],
         ),
-        building(
+        works(
             "move-keep-priority",
             "move: keep the current priority, or not",
-            "A moved job keeps its priority.",
+            "`corvo move --no-keep-priority`.",
             post("/jobs/$JOB/move", '{"queue": "seed.moved", "keep_priority": false}'),
             get("/jobs/$JOB", {"queue": "seed.moved", "priority": 2}),
             before=[

@@ -4,7 +4,6 @@ from docs.seeds.rows import (
     Http,
     Section,
     active,
-    building,
     differs,
     enqueued,
     fetched,
@@ -153,10 +152,10 @@ PRODUCERS = Section(
             post("/enqueue", '{"queue": "seed.fields", "tags": {"tenant": "acme-corp"}}', status=201, JOB="job_id"),
             get("/jobs/$JOB", {"tags": {"tenant": "acme-corp"}}),
         ),
-        building(
+        works(
             "enqueue-nulls",
             "`null` in an optional field means absent",
-            "True for times; `depends_on` and others refuse `null`.",
+            "In every optional field of every body.",
             post(
                 "/enqueue",
                 '{"queue": "seed.fields", "depends_on": null, "tags": null, "unique_key": null, "max_retries": null, '

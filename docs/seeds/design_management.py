@@ -4,7 +4,6 @@ from docs.seeds.rows import (
     Http,
     Section,
     active,
-    building,
     dead,
     delete,
     enqueued,
@@ -77,10 +76,10 @@ QUEUES = Section(
             before=_QUEUE,
             fresh=["emails.send"],
         ),
-        building(
+        works(
             "http-throttle",
             '`POST /api/v1/queues/{name}/throttle` with `{ "rate": 100, "period": "1m" }`',
-            '`{"rate": 100, "window_ms": 60000}`.',
+            "Also with `window_ms`.",
             post("/queues/emails.send/throttle", '{ "rate": 100, "period": "1m" }'),
             get("/queues/emails.send", {"rate_limit": 100, "rate_window_ms": 60000}),
             before=_QUEUE,
@@ -156,17 +155,17 @@ JOBS = Section(
 OTHERS = Section(
     "HTTP: other management",
     (
-        building(
+        works(
             "http-dead",
             "`GET /api/v1/dead`",
-            "`GET /api/v1/jobs/dead`.",
+            "Also as `GET /jobs/dead`.",
             get("/dead", {"jobs": [..., {"id": "$JOB"}]}),
             before=dead("seed.dead"),
         ),
-        building(
+        works(
             "http-workers",
             "`GET /api/v1/workers`",
-            "Of a worker's queues those are listed whose shards it had to ask.",
+            "With all queues that a worker fetches from.",
             get("/workers", [..., {"id": "seed-lister", "hostname": str, "queues": ["seed.one", "seed.two"]}]),
             before=[
                 enqueued("seed.one"),

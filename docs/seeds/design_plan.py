@@ -1,6 +1,6 @@
 """corvo-design.md: the boxes of its plan, phase by phase. What a section above has already shown is only named."""
 
-from docs.seeds.rows import Http, Row, Section, Shell, building, differs, get, not_yet, post, works
+from docs.seeds.rows import Http, Row, Section, Shell, differs, get, not_yet, post, works
 
 
 def _done(phase: int, number: int, seed: str, where: str) -> Row:
@@ -103,10 +103,10 @@ HARDENING = Section(
             "Lag is in `/metrics` and the status; nothing is dropped.",
             get("/cluster/status", {"mirror": {"lag_ms": float}}),
         ),
-        building(
+        works(
             "phase-3-status-blocks",
             "`snapshot`, `sqlite_mirror`, `sqlite_rebuild` in the cluster's status",
-            "`mirror`, with when it was rebuilt.",
+            "`snapshot` for each shard.",
             get("/cluster/status", '"snapshot"'),
             get("/cluster/status", '"sqlite_mirror"'),
             get("/cluster/status", '"sqlite_rebuild"'),
@@ -146,10 +146,10 @@ AI = Section(
             get("/jobs/$JOB", {"state": "dead"}),
             before=[post("/enqueue", '{"queue": "seed.held"}', status=201, JOB="job_id")],
         ),
-        building(
+        works(
             "phase-4-held-route",
             "`GET /api/v1/held`",
-            "`GET /api/v1/jobs/held`.",
+            "Also as `GET /jobs/held`.",
             get("/held", {"jobs": [..., {"id": "$JOB"}]}),
             before=[
                 post("/enqueue", '{"queue": "seed.held"}', status=201, JOB="job_id"),

@@ -7,7 +7,6 @@ from docs.seeds.rows import (
     Sql,
     Step,
     active,
-    building,
     differs,
     enqueued,
     fetched,
@@ -173,10 +172,10 @@ RETRY = Section(
 RATE = Section(
     "Rate limiting",
     (
-        building(
+        works(
             "rate-throttle",
             '`POST /api/v1/queues/emails.send/throttle` with `{ "rate": 100, "period": "1m" }`',
-            '`{"rate": 100, "window_ms": 60000}`.',
+            "Also with `window_ms`.",
             post("/queues/emails.send/throttle", '{ "rate": 100, "period": "1m" }'),
             before=[enqueued("emails.send")],
             fresh=["emails.send"],
@@ -249,10 +248,10 @@ BATCHES = Section(
             before=_batch_ended("ack", "ack", "fail"),
             fresh=_ENDED,
         ),
-        building(
+        works(
             "batch-succeeded",
             "`succeeded`, `failed` in batches and callbacks",
-            "`completed`, `dead`, `cancelled`, `deleted` are counted.",
+            "Beside `completed`, `dead`, `cancelled`, `deleted`.",
             get("/batches/$BATCH", {"succeeded": 2, "failed": 1}),
             post(
                 "/fetch",

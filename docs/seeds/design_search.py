@@ -9,7 +9,6 @@ from docs.seeds.rows import (
     Section,
     Step,
     active,
-    building,
     completed,
     dead,
     differs,
@@ -195,18 +194,18 @@ SEARCH = Section(
         _filter("attempt_min", "int", "1", "2", *active(_QUEUE)),
         _filter("attempt_max", "int", "1", "0", *active(_QUEUE)),
         _filter("job_id_prefix", "string", '"$JOB"', '"s99_"'),
-        building(
+        works(
             "search-dates",
             "a time may be a date: `2026-02-10`",
-            "A time needs an hour and an offset.",
+            "A date means midnight in UTC.",
             post("/jobs/search", '{"queue": "seed.search", "created_after": "2026-02-10"}', _FOUND),
             before=[enqueued(_QUEUE)],
             fresh=[_QUEUE],
         ),
-        building(
+        works(
             "search-scheduled-waiting",
             "`scheduled_at` is NULL after promotion, so that `scheduled_*` finds jobs that wait",
-            "A promoted job keeps its `scheduled_at`.",
+            "Only a waiting job has a `scheduled_at`.",
             get("/jobs/$JOB", {"state": "active", "scheduled_at": ABSENT}),
             before=[enqueued(_QUEUE, more='"delay_ms": 1'), *active(_QUEUE)[1:]],
             fresh=[_QUEUE],
@@ -325,10 +324,10 @@ BULK = Section(
             before=[enqueued("emails.send", more='"tags": {"tenant": "acme-corp"}')],
             fresh=["emails.send"],
         ),
-        building(
+        works(
             "http-bulk-async",
             "over 10,000 jobs: `bulk_operation_id`, `status: processing`, `estimated_total`, `progress_url`",
-            "The status is `queued`, then `running`.",
+            "`GET /bulk/{id}` tells `queued` from `running`.",
             post(
                 "/jobs/bulk",
                 '{"filter": {"queue": "seed.bulk"}, "action": "delete", "async": true}',

@@ -5,7 +5,6 @@ from docs.seeds.rows import (
     Section,
     Shell,
     active,
-    building,
     differs,
     enqueued,
     fetched,
@@ -46,10 +45,10 @@ SCHEDULES = Section(
             before=[enqueued("seed.delayed", more='"delay_ms": 200')],
             fresh=["seed.delayed"],
         ),
-        building(
+        works(
             "scheduled-far",
             "any `scheduled_at`, such as the year 2199",
-            "Up to five years ahead.",
+            "Up to the year 2199.",
             post(
                 "/enqueue",
                 '{"queue": "seed.far", "scheduled_at": "2199-01-01T00:00:00Z"}',
@@ -63,10 +62,10 @@ SCHEDULES = Section(
             "See [schedules](../how-to/schedules.md).",
             post("/schedules", _REPORT, {"id": str, "name": "daily-report", "timezone": "America/New_York"}, 201),
         ),
-        building(
+        works(
             "schedule-next-run",
             "`next_run`, `last_run` of a schedule",
-            "`next_at`, `last_at`.",
+            "Beside `next_at` and `last_fired_at`.",
             get("/schedules/seed-runs", {"next_run": str, "last_run": ...}),
             before=[Http("POST /api/v1/schedules", _REPORT.replace("daily-report", "seed-runs"), 201)],
         ),

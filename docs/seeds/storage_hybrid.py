@@ -128,10 +128,10 @@ SERVER = Section(
             "`GET /cluster/status`.",
             get("/cluster/status", {"status": "healthy"}),
         ),
-        building(
+        works(
             "hybrid-status-histograms",
             "with admission figures and histograms",
-            "Figures of each group; the histograms are in metrics.",
+            "For each shard and for the node.",
             get("/cluster/status", '"queue_time_hist"'),
             get("/cluster/status", '"apply_time_hist"'),
         ),
