@@ -25,7 +25,7 @@ from corvo.runtime.process import (
     read_settings,
     take_lock,
 )
-from corvo.runtime.settings import Settings
+from corvo.runtime.settings import Settings, retention_ms
 from corvo.state import keys
 from shards import raft
 from shards.courier.sockets import CourierSockets
@@ -139,6 +139,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         group_config,
         identity.shards,
         courier_sockets,
+        retention_ms(settings.retention),
     )
     scrub = Scrub(disk)
     others: list[TurnPart] = [scrub, TurnStep(lambda now_ns: heartbeat.beat())]

@@ -17,7 +17,7 @@ from operator import attrgetter
 from time import perf_counter
 
 from corvo.engine import apply_entry
-from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
+from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX, RETENTION_MS_DEFAULT
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
 from corvo.queries.cluster import ShardStatus
@@ -70,6 +70,7 @@ class Replica:
         group_config: GroupConfig | None = None,
         shard_count: int = 1,
         deliverer: Deliverer = NoDeliverer(),
+        retention_ms: int = RETENTION_MS_DEFAULT,
     ) -> None:
         group_config = group_config or GroupConfig((node_id,))
         self.shard = shard
@@ -85,6 +86,7 @@ class Replica:
         self._is_synced = is_synced
         self._started_ns = monotonic_ns()
         self.metrics = ShardMetrics()
+        self._retention_ms = retention_ms
         self.tables = Tables(disk, shard, shard_count)
         self.courier = Courier(self.tables.errands)
         self._log = RaftLog(disk)
@@ -188,7 +190,7 @@ class Replica:
         if not self.raft.is_leader or self._upkeep_index > self.tables.applied.index:
             return None
         wall_ns = self._clock_ns()
-        due_ns = self._monotonic_ns() + max(next_upkeep_ns(self.tables, wall_ns) - wall_ns, 0)
+        due_ns = self._monotonic_ns() + max(next_upkeep_ns(self.tables, wall_ns, self._retention_ms) - wall_ns, 0)
         return max(due_ns, self._upkeep_not_before_ns)
 
     def _settle(self, now_ns: int) -> None:
@@ -244,7 +246,11 @@ class Replica:
         wall = self._clock_ns()
         # Upkeep goes first: what falls due now is older than what arrives now.
         if self._upkeep_index <= self.tables.applied.index:
-            due = [*due, *map(encode, upkeep_due(self.tables, wall)), *map(encode, self.courier.confirmations())]
+            due = [
+                *due,
+                *map(encode, upkeep_due(self.tables, wall, self._retention_ms)),
+                *map(encode, self.courier.confirmations()),
+            ]
         if not batch and not due:
             return False
         payload = encode(Entry(wall, due + [waiting.raw for waiting in batch]))

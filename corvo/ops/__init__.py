@@ -50,7 +50,7 @@ from corvo.ops.schedules import (
     run,
     update_schedule,
 )
-from corvo.ops.upkeep import confirm, deliver, name_node, promote, reclaim, ring
+from corvo.ops.upkeep import confirm, deliver, keep_ended, name_node, promote, reclaim, ring
 
 OPERATIONS: tuple[type[Operation], ...] = (
     enqueue.Enqueue,
@@ -95,6 +95,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     deliver.Deliver,
     confirm.Confirm,
     ring.Ring,
+    keep_ended.KeepEnded,
 )
 RETIRED: frozenset[int] = frozenset()
 

@@ -59,6 +59,7 @@ class QueueRecord(msgspec.Struct, array_like=True):
     pending_since: int  # 0: nothing is pending
     rate_room: int  # -1: no throttle
     rate_room_at: int  # 0: there is room
+    default_retention_ms: int | None = None  # 0: for ever; None: a former version did not say
 
 
 class GetQueue(Read, tag=1055):
@@ -69,7 +70,7 @@ class GetQueue(Read, tag=1055):
 
     def read(self, tables: Tables) -> QueueRecord:
         queue = require_queue(tables, self.name)
-        record = QueueRecord(queue, _pending_since(tables, queue), -1, 0)
+        record = QueueRecord(queue, _pending_since(tables, queue), -1, 0, tables.default_retention_ms)
         if queue.controls is not None and queue.controls.rate:
             now = max(self.now, tables.now)
             record.rate_room = tables.throttles.room(queue.name, queue.controls, now)
@@ -100,6 +101,7 @@ def queue_detail(record: QueueRecord, now: int) -> QueueDetail:
     queue, since = record.queue, record.pending_since
     counts = queue.counts
     controls = queue.controls or Controls()
+    default = RETENTION_MS_DEFAULT if record.default_retention_ms is None else record.default_retention_ms
     return QueueDetail(
         name=queue.name,
         status=status_of(controls.is_paused, controls.is_draining, counts[State.ACTIVE]),
@@ -123,14 +125,14 @@ def queue_detail(record: QueueRecord, now: int) -> QueueDetail:
         rate_window_ms=controls.window_ms or None,
         rate_room=None if record.rate_room < 0 else record.rate_room,
         rate_room_at=to_rfc3339_or_none(record.rate_room_at),
-        retention=RetentionView(*map(_kept_ms, controls.retention_ms)),
+        retention=RetentionView(*(_kept_ms(own, default) for own in controls.retention_ms)),
         oldest_pending_at=to_rfc3339_or_none(since),
         oldest_pending_age_ms=max(now - since, 0) // 1_000_000 if since else None,
     )
 
 
-def _kept_ms(own: int) -> int | None:
-    return RETENTION_MS_DEFAULT if own < 0 else own or None
+def _kept_ms(own: int, default: int) -> int | None:
+    return (default if own < 0 else own) or None  # 0: for ever
 
 
 def _plan(context: PlanContext, body: None, name: str) -> Plan:

@@ -14,12 +14,15 @@ from msgspec import Meta
 
 from corvo.model.limits import (
     BODY_BYTES_MAX,
+    DELAY_MS_MAX,
     GATEWAYS_MAX,
     NODES_MAX,
     PAYLOAD_BYTES_DEFAULT,
     QUEUES_MEASURED_MAX,
+    RETENTION_MS_MIN,
     SHARDS_MAX,
 )
+from corvo.model.timestamps import parse_duration
 from corvo.runtime.addresses import split_address
 from corvo.runtime.clustering import faults_of
 from corvo.runtime.origins import parse_origins
@@ -90,6 +93,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log_format: Annotated[
         Literal["auto", "console", "json"], Meta(description="auto: console on a terminal, else json")
     ] = "auto"
+    retention: Annotated[
+        str, Meta(description="how long ended jobs are kept unless their queue says otherwise: 168h, 30d or forever")
+    ] = "168h"
     max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
         PAYLOAD_BYTES_DEFAULT
     )
@@ -183,9 +189,26 @@ def _check_relations(settings: Settings) -> list[str]:
         parse_origins(settings.cors_origins)
     except ValueError as error:
         faults.append(f"--cors-origins is {settings.cors_origins!r}: {error}")
+    try:
+        retention_ms(settings.retention)
+    except ValueError as error:
+        faults.append(f"--retention is {settings.retention!r}: {error}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
     return faults + faults_of(settings)
+
+
+def retention_ms(text: str) -> int:
+    """0: for ever."""
+    if text == "forever":
+        return 0
+    try:
+        span = parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or forever") from None
+    if not RETENTION_MS_MIN <= span <= DELAY_MS_MAX:
+        raise ValueError("expected between 1s and 366d, or forever")
+    return span
 
 
 def half_of_tls(tls_cert: str, tls_key: str) -> str:

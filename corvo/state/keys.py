@@ -15,6 +15,7 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     qm|{queue}\\0{minute:4}                         what happened in the queue in that minute since 1970
     w|{worker id}                                   a worker
     n|{node id}                                     address of a node of the cluster
+    k|retention                                     how long ended jobs are kept, unless their queue says: {ms:8}
     u|{queue}\\0{unique key}                        who holds the key, and until when
     i|{queue}\\0{idempotency key}                   the job that was made for it
     d|{job id}\\0{job id}                           the second waits for the first
@@ -60,6 +61,8 @@ QUEUES = b"qn|"
 MINUTES = b"qm|"
 WORKERS = b"w|"
 NODES = b"n|"
+DEFAULTS = b"k|"
+DEFAULT_RETENTION = DEFAULTS + b"retention"
 FEED = b"m|"
 UNIQUE = b"u|"
 IDEMPOTENT = b"i|"
@@ -81,7 +84,7 @@ INBOX_LAST = b"xi|"
 # Families of replicated state. Each ends with `|`: prefixes never overlap. On disk `r|` also holds the Raft log, whose
 # keys go on with a NUL: whoever scans that family for jobs begins behind it.
 STATE_PREFIXES = (
-    *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES),
+    *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES, DEFAULTS),
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
     *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS, MINUTES),
 )

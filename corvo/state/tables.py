@@ -94,6 +94,7 @@ class Tables:
         self.retired: list[str] = []  # jobs that ended in this entry and are kept as long as usual
         self._retired: dict[int, list[str]] = {}  # moment of forgetting → those that are kept longer or shorter
         self.nodes: dict[str, str] = {}  # address by name
+        self.default_retention_ms = RETENTION_MS_DEFAULT  # of ended jobs whose queue says nothing; 0: for ever
         self.unwritten_bytes = 0  # of all that was sealed since writes were taken
         self.has_forwarded = False  # whether any job has ever moved away: spares every new job a look
         self._recall(kv)
@@ -108,6 +109,8 @@ class Tables:
             self.leases.add(keys.active_job_id(key), ends_at, claim_id)
         for key, value in kv.scan(keys.NODES, keys.prefix_end(keys.NODES)):
             self.nodes[keys.node_name(key)] = value.decode()
+        if (raw := kv.get(keys.DEFAULT_RETENTION)) is not None:
+            self.default_retention_ms = int.from_bytes(raw)
         self.has_forwarded = any(kv.scan(keys.FORWARDED, keys.prefix_end(keys.FORWARDED)))
         self.errands.recall(kv)
         self.event_log.recall(kv)
@@ -199,7 +202,11 @@ class Tables:
         """How long a job that has ended is kept; 0: for ever."""
         controls = self._queues[job.queue].controls
         own = -1 if controls is None else controls.retention_ms[_FINAL.index(job.state)]
-        return RETENTION_MS_DEFAULT if own < 0 else own
+        return self.default_retention_ms if own < 0 else own
+
+    def set_default_retention(self, retention_ms: int) -> None:
+        self.default_retention_ms = retention_ms
+        self.put(keys.DEFAULT_RETENTION, keys.pack_u64(retention_ms))
 
     def queue(self, name: str) -> Queue:
         """The queue, made on first use. It is about to change: stored when the entry is sealed."""
@@ -362,7 +369,9 @@ class Tables:
         for name, queue in self._touched_queues.items():
             records[keys.queue(name)] = encode(queue)
         if self.retired:
-            self._retired.setdefault(self.applied.now + RETENTION_MS_DEFAULT * 1_000_000, []).extend(self.retired)
+            if self.default_retention_ms:
+                forget_at = self.applied.now + self.default_retention_ms * 1_000_000
+                self._retired.setdefault(forget_at, []).extend(self.retired)
             self.retired = []
         for at, job_ids in self._retired.items():
             for first in range(0, len(job_ids), UPKEEP_JOBS_PER_ENTRY):  # no alarm for more than one entry can settle

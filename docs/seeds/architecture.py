@@ -6,7 +6,6 @@ from docs.seeds.rows import (
     Section,
     Shell,
     Table,
-    building,
     differs,
     enqueued,
     get,

@@ -4,7 +4,6 @@ from docs.seeds.rows import (
     Section,
     Shell,
     active,
-    building,
     completed,
     dead,
     differs,
@@ -148,10 +147,10 @@ SCHEDULER = Section(
             "purge ended jobs every hour, older than 7 days",
             "Each seven days after its end; a queue may have another retention.",
         ),
-        building(
+        works(
             "arch-retention-flag",
             "`--retention`",
-            "By queue: `POST /queues/{name}/retention`.",
+            "Of the whole server; a queue may have its own: `POST /queues/{name}/retention`.",
             Shell("corvo config --retention 168h"),
         ),
         not_yet(

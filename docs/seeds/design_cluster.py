@@ -1,6 +1,6 @@
 """corvo-design.md: clustering, deployment modes, durability, the write pipeline."""
 
-from docs.seeds.rows import Http, Row, Section, Shell, building, differs, get, not_yet, works
+from docs.seeds.rows import Http, Row, Section, Shell, differs, get, not_yet, works
 
 _RAFT = "See [Raft](../explanation/raft.md)."
 

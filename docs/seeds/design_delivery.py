@@ -1,6 +1,6 @@
 """corvo-design.md: the console, clients, deployment, the paid service, the plan of phases."""
 
-from docs.seeds.rows import Http, Row, Section, Shell, building, differs, get, not_yet, post, works
+from docs.seeds.rows import Http, Row, Section, Shell, differs, get, not_yet, post, works
 
 
 def _view(name: str, seed: str, where: str) -> Row:

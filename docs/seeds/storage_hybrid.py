@@ -1,6 +1,6 @@
 """corvo-storage-hybrid.md."""
 
-from docs.seeds.rows import Http, Row, Section, Shell, building, differs, get, not_yet, works
+from docs.seeds.rows import Http, Row, Section, Shell, differs, get, not_yet, works
 
 _SEE = "See [keys](keys.md)."
 

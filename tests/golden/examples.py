@@ -46,6 +46,7 @@ from corvo.ops.schedules.resume_schedule import ResumeSchedule
 from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
+from corvo.ops.upkeep.keep_ended import KeepEnded
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
@@ -272,6 +273,7 @@ OPERATIONS: dict[str, Any] = {
     "promote": Promote(),
     "reclaim": Reclaim(),
     "name_node": NameNode("node-2", "host:9400"),
+    "keep_ended": KeepEnded(86_400_000),
 }
 
 QUERIES: dict[str, Any] = {
@@ -457,6 +459,7 @@ KEYS: dict[str, bytes] = {
     "outbox_last": keys.outbox_last(3),
     "inbox_last": keys.inbox_last(3),
     "node": keys.node("node-2"),
+    "default_retention": keys.DEFAULT_RETENTION,
     "queue": keys.queue("mail"),
     "minute": keys.minute("mail", AT // MINUTE_NS),
     "worker": keys.worker("w1"),

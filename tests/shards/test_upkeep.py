@@ -4,6 +4,7 @@ from hypothesis import given
 
 from corvo.model.lifecycle import State
 from corvo.ops.schedules.fire_schedules import FireSchedules
+from corvo.ops.upkeep.keep_ended import KeepEnded
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.state.due import HORIZON_NS
@@ -20,6 +21,16 @@ def test_an_empty_shard_has_nothing_due_and_looks_again_at_the_horizon() -> None
 
     assert upkeep_due(machine.tables, NOW) == []
     assert next_upkeep_ns(machine.tables, NOW) == NOW + HORIZON_NS
+
+
+def test_another_retention_than_the_state_s_is_proposed_once() -> None:
+    machine = Machine()
+
+    assert next_upkeep_ns(machine.tables, NOW, 3_600_000) == NOW
+    assert upkeep_due(machine.tables, NOW, 3_600_000) == [KeepEnded(3_600_000)]
+    machine.apply(KeepEnded(3_600_000))
+    assert upkeep_due(machine.tables, NOW, 3_600_000) == []
+    assert next_upkeep_ns(machine.tables, NOW, 3_600_000) > NOW
 
 
 def test_a_scheduled_job_is_due_at_its_nanosecond_and_not_before() -> None:

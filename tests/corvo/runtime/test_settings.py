@@ -2,7 +2,7 @@
 
 import pytest
 
-from corvo.runtime.settings import ENV_PREFIX, BadSettings, Settings, describe, load, names
+from corvo.runtime.settings import ENV_PREFIX, BadSettings, Settings, describe, load, names, retention_ms
 
 
 def faults_of(flags: dict | None = None, environ: dict | None = None, file_text: str = "") -> list[str]:
@@ -179,3 +179,15 @@ def test_an_address_of_a_read_database_that_is_none_is_refused_without_its_passw
     (fault,) = faults_of({"read_db": "mysql://me:s3cret@host/db"})
 
     assert fault.startswith("--read-db is 'mysql://me:***@host/db': expected postgresql://user@host/database")
+
+
+@pytest.mark.parametrize(("text", "span_ms"), [("168h", 604_800_000), ("30d", 2_592_000_000), ("forever", 0)])
+def test_a_retention_is_a_span_or_forever(text: str, span_ms: int) -> None:
+    assert retention_ms(load({"retention": text}, {})[0].retention) == span_ms
+
+
+@pytest.mark.parametrize("text", ["", "soon", "10ms", "400d", "-1h"])
+def test_a_retention_that_is_none_is_a_fault(text: str) -> None:
+    (fault,) = faults_of({"retention": text})
+
+    assert fault.startswith(f"--retention is {text!r}: expected") and "forever" in fault

@@ -198,6 +198,7 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.minute("q", 1),
         keys.worker("w"),
         keys.node("node-1"),
+        keys.DEFAULT_RETENTION,
     }
 
     assert {sample[: sample.index(b"|") + 1] for sample in samples} == set(keys.STATE_PREFIXES)
