@@ -101,12 +101,12 @@ def _rivals_chart(result: Result) -> str:
         name, _, kind = figure.name.partition(": ")
         if kind == "whole lives":
             rows.append(Bar(name, figure.value, number(figure.value), name.startswith("Corvo")))
-    return bars("Whole lives of jobs a second: enqueued, fetched, done", rows)
+    return bars("Jobs per second, each enqueued, fetched and acked", rows)
 
 
 def _slope_chart(result: Result) -> str:
     points = [_point(figure) for figure in result.figures if figure.name.startswith("whole lives, ")]
-    return line("Throughput with so many jobs stored, beside that with 10,000", points, 0.9)
+    return line("Throughput by number of stored jobs, relative to 10,000", points, 0.9)
 
 
 def _point(figure: Figure) -> Point:

@@ -1,8 +1,8 @@
-"""How long a job waits for its worker while the server does half of what it can, and on a light load beside it.
+"""How long a job waits for its worker at half of the server's maximum rate, and under a light load.
 
-The most is measured first, in the shape in which the latency is then taken: producers and workers apart, eight streams
-each, one job a frame, eight queues; by a rate that nothing reaches. A job is timed from the moment when it was due to
-be sent. It runs only when it is named.
+The maximum is measured first, with the same load as the latency: separate producers and workers, eight streams each,
+one job per frame, eight queues, at a requested rate that no server reaches. A job is timed from when it was due
+to be sent. It runs only when it is named.
 """
 
 from benchmarks.bench_tool import bench
@@ -22,7 +22,7 @@ def run(setup: Setup) -> Findings:
     most: list[float] = []
     light: list[Percentiles] = []
     half: list[Percentiles] = []
-    advance = setup.watch.stage("the most, half of it, and a light load", setup.rounds * 3)
+    advance = setup.watch.stage("the maximum, half of it, and a light load", setup.rounds * 3)
     seconds = setup.round_s
     with Node(setup.folder / "node", *setup.flags) as node:
         common = ("--connections", str(CONNECTIONS))
@@ -45,14 +45,14 @@ def run(setup: Setup) -> Findings:
             half.append(latency(most[-1] / 2))
     return Findings(
         [
-            value("the most, job by job", most, "jobs/s"),
+            value("maximum rate, one job per frame", most, "jobs/s"),
             value(f"{LIGHT_PER_S} jobs/s: p50", [each.p50 for each in light], "ms"),
             value(f"{LIGHT_PER_S} jobs/s: p99", [each.p99 for each in light], "ms", Goal("< 10 ms", most=10.0)),
-            value("half of the most: p50", [each.p50 for each in half], "ms"),
-            value("half of the most: p99", [each.p99 for each in half], "ms", Goal("< 30 ms", most=30.0)),
+            value("half of the maximum rate: p50", [each.p50 for each in half], "ms"),
+            value("half of the maximum rate: p99", [each.p99 for each in half], "ms", Goal("< 30 ms", most=30.0)),
         ],
-        {"half of the most: longest, ms": max(each.max for each in half)},
+        {"half of the maximum rate: longest, ms": max(each.max for each in half)},
     )
 
 
-SCENARIO = Scenario("half_load", "latency at half of the most", run, is_long=True)
+SCENARIO = Scenario("half_load", "latency at half of the maximum rate", run, is_long=True)
