@@ -164,7 +164,7 @@ STREAM = Section(
             "answers: `request_id`, `acked`, `jobs`, `enqueued_job_ids`, `error`, `leader_addr`",
             "`id`, `acked`, `jobs`, `enqueued`, an error beside each item; no leader, since any node serves.",
         ),
-        differs("arch-stream-rate", "500 frames a second and stream", "64 frames under way on a stream."),
+        differs("arch-stream-rate", "500 frames a second and stream", "64 frames in flight on a stream."),
         differs("arch-stream-semaphore", "2048 frames at a time over all streams", "4,096, then `OVERLOADED`."),
         differs("arch-stream-leader", "`NOT_LEADER` with `leader_addr`", "Not needed."),
         works("arch-stream-acks", "acks before fetches", "What a frame carries is applied before its fetch."),

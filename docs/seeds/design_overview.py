@@ -63,7 +63,9 @@ FEATURES = Section(
         works("feature-callbacks", "completion callbacks", "Callbacks of [batches](../how-to/batches.md)."),
         works("feature-mutate", "mutate API (bulk operations)", "See [many jobs](../how-to/bulk.md)."),
         works("feature-singleton-queues", "singleton queues", "`POST /queues/{name}/concurrency` with 1."),
-        not_yet("feature-ui", "web UI", "console", "`corvo top` shows queues and workers meanwhile.", Http("GET /ui/")),
+        not_yet(
+            "feature-ui", "web UI", "console", "Until then `corvo top` shows queues and workers.", Http("GET /ui/")
+        ),
         works("feature-agnostic", "language agnostic", "HTTP and JSON."),
         works("feature-cluster", "clustering, automatic", "See [run a cluster](../how-to/run-a-cluster.md)."),
         works("feature-checkpoints", "checkpoints of long jobs", "See [long jobs](../how-to/long-jobs.md)."),
@@ -105,7 +107,7 @@ OVERVIEW = Section(
         works(
             "overview-forwarding",
             "followers proxy writes to the leader",
-            "See [followers pass calls on](../decisions/0011-followers-pass-calls-on.md).",
+            "See [followers forward calls](../decisions/0011-followers-pass-calls-on.md).",
         ),
         differs(
             "overview-stream",
@@ -115,7 +117,7 @@ OVERVIEW = Section(
         differs(
             "overview-proxy-header",
             "`X-Corvo-Proxy-Stream: 1`",
-            "Not needed: no stream is ever turned away to another node.",
+            "Not needed: no stream is ever redirected to another node.",
         ),
         works(
             "overview-determinism",

@@ -28,7 +28,10 @@ KEYS = Section(
     (
         _key("j", "`j|{job_id}`", "The value is MessagePack instead of JSON.", False),
         _key(
-            "je", "`je|{job_id}\\x00{attempt:4BE}`", "By claim instead of attempt: a job run again counts anew.", False
+            "je",
+            "`je|{job_id}\\x00{attempt:4BE}`",
+            "By claim instead of attempt: a job run again counts from zero.",
+            False,
         ),
         _key(
             "p",

@@ -306,7 +306,7 @@ BULK = Section(
         works(
             "http-bulk-priority",
             "bulk `change_priority` with `tags`",
-            "Jobs that wait are sorted in anew.",
+            "Waiting jobs are moved to their new position.",
             post(
                 "/jobs/bulk",
                 """{
