@@ -50,8 +50,8 @@ PAGE_ROUTES = {
     "/docs": "this interface for people: an index, a search, an example of every request and answer",
     "/openapi.json": "this interface as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
-    "/api/v1/metrics": "The same as /metrics, where older dashboards look.",
-    "/livez": "200 while every process of the node gives heartbeats, else 503; it asks no shard. For a liveness probe",
+    "/api/v1/metrics": "the same as `/metrics`, for older dashboards",
+    "/livez": "200 while every process of the node sends heartbeats, else 503; it asks no shard. For a liveness probe",
     "/healthz": "503 when the node is `unavailable`, else 200; `health` has the level and its reasons",
     "/readyz": "200 while the node is not `unavailable`, read.db is at most 10 s behind and the server does not stop. "
     "For a readiness probe",
@@ -120,9 +120,9 @@ ERRORS = {
     "send the request again after `retry_after_ms`.",
     "INTERNAL_ERROR": "A bug; see the gateway's log.",
     "UNHEALTHY": "`/healthz` or `/readyz` failed; `error` lists every reason.",
-    "SHARD_UNAVAILABLE": "The shard was not reachable until the deadline, and the request never left for it.",
-    "OUTCOME_UNKNOWN": "The shard was lost with the request under way and did not come back in time: the request may "
-    "have been applied or not.",
+    "SHARD_UNAVAILABLE": "The shard was not reachable before the deadline, and the request was never sent to it.",
+    "OUTCOME_UNKNOWN": "The shard was lost while the request was in flight and did not come back in time: the request "
+    "may or may not have been applied.",
     "READ_DB_UNAVAILABLE": "read.db is being rebuilt, or did not catch up in time. Jobs themselves are not affected.",
     "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
     "DEADLINE_EXCEEDED": "No answer came in time. Whether the change was made is unknown: repeat an ack or fail with "
@@ -202,7 +202,7 @@ def http_api() -> str:
         lines += [f"### {name}", "", *text, ""]
     _check_sentences("PAGE_ROUTES", PAGE_ROUTES, _page_paths())
     lines += [
-        "## Pages beside the jobs",
+        "## Other routes",
         "",
         *_table(("path", "meaning"), ((f"`{path}`", text) for path, text in PAGE_ROUTES.items())),
     ]
@@ -547,9 +547,9 @@ def metrics() -> str:
             "# Metrics",
             "",
             "Served at `/metrics` in Prometheus' text format. The gateway asks every shard when it is scraped; a shard",
-            "that does not answer within a second is missing from that scrape, and that is the alarm. Labels are route",
-            "templates, shard numbers and nodes, never paths or job ids: no client can make them grow. Names of queues",
-            "are labels only with the setting `metrics_queues`, and of so many queues; `_other` is all the rest.",
+            "that does not answer within a second is missing from that scrape: alert on that. Labels are route",
+            "templates, shard numbers and nodes, never paths or job ids: no client can make them grow. Queue names are",
+            "labels only with the setting `metrics_queues`, for up to that many queues; `_other` is the rest.",
             "A histogram also has `_bucket`, `_sum` and `_count`. What to watch: [monitor](../how-to/monitor.md).",
             "",
             *_table(("metric", "type", "labels", "meaning"), rows),
