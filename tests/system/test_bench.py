@@ -50,7 +50,7 @@ def test_a_burst_goes_in_and_out_again(shared_node: Node, capsys: pytest.Capture
     code, report = bench(shared_node, capsys, "--mode", "burst", "--jobs", "210", "--protocol", protocol)
 
     assert (code, report["enqueued"], report["completed"]) == (0, 210, 210)
-    assert set(report["rates_per_s"]) == {"jobs: enqueue", "jobs: drain"}
+    assert set(report["rates_per_s"]) == {"jobs enqueued", "jobs drained"}
 
 
 @pytest.mark.parametrize("protocol", ["stream", "http"])
