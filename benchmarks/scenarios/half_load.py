@@ -38,7 +38,7 @@ def run(setup: Setup) -> Findings:
         for _ in range(setup.rounds):
             jobs = str(int(JOBS_AT_MOST * seconds))
             flags = ("--mode", "latency", "--rate", str(OUT_OF_REACH_PER_S), "--jobs", jobs)
-            most.append(bench(node.address, seconds, *common, *flags).rates_per_s["jobs: whole lives"])
+            most.append(bench(node.address, seconds, *common, *flags).rates_per_s["jobs completed"])
             node.await_settled(SETTLE_S)
             advance(1)
             light.append(latency(LIGHT_PER_S))

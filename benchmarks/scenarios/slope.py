@@ -82,7 +82,7 @@ def _fill(node: Node, jobs: int, advance: Advance) -> None:
 def _round(size: _Size, jobs: int) -> None:
     before = size.node.cpu_s()
     report = bench(size.node.address, 0, "--jobs", str(jobs))
-    size.lives_per_s.append(report.rates_per_s["jobs: whole lives"])
+    size.lives_per_s.append(report.rates_per_s["jobs completed"])
     size.node.await_settled(BETWEEN_S_MAX)  # what the mirror does afterwards belongs to them
     size.cpu_us.append((size.node.cpu_s() - before) / jobs * 1e6)
 
