@@ -121,7 +121,7 @@ def test_without_read_db_lists_are_unavailable_and_jobs_are_not(
     [
         {"created_after": "yesterday"},
         {"created_before": ""},
-        {"scheduled_after": "2026-01-01"},
+        {"scheduled_after": "2026-01"},
         {"completed_before": "9999-12-31T23:59:59-23:59"},
         {"cursor": "nonsense"},
         {"cursor": ""},

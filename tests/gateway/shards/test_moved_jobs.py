@@ -164,16 +164,16 @@ class OneShard:
         self.refused = refused
         self.asked: list[int] = []
 
-    async def ask(self, shard: int, ask: Operation) -> Any:
+    def ask(self, shard: int, ask: Operation) -> ShardCall:
         self.asked.append(shard)
+        return a_call(shard, ask, self._answer(shard, ask))
+
+    async def _answer(self, shard: int, ask: Operation) -> Any:
         if isinstance(ask, Cancel):
             if shard == 0:
                 raise self.refused.to_refusal()
             return False
         return [self.refused if shard == 0 else None for _ in ask.items]  # type: ignore[attr-defined]
-
-    async def ask_all(self, calls: list[tuple[int, Operation]]) -> list[Any]:
-        return [await self.ask(*call) for call in calls]
 
 
 @pytest.mark.parametrize("operation", [Cancel(5, job_id(1)), ack(1)])
