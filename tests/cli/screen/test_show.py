@@ -5,7 +5,9 @@ import io
 from rich.console import Console, RenderableType
 
 from corvo.cli.screen import show, show_cluster
+from corvo.cli.screen.show_status import ServerStatus, show_status
 from corvo.model.incidents import Incident
+from corvo.queries.cluster import ClusterStatus
 from corvo.queries.job import ChainView, StepView
 from tests.cli.answers import NOON, a_job, a_queue, a_search_answer, a_status, a_summary, a_worker
 
@@ -63,11 +65,15 @@ def test_fsync_off_is_said_with_its_consequence() -> None:
     assert "a power cut may lose" in drawn(show.headline(a_status(fsync=False)))
 
 
+def whole_status(cluster: ClusterStatus) -> RenderableType:
+    return show_status(ServerStatus(cluster, []))
+
+
 def test_the_first_line_says_how_healthy_and_why() -> None:
     away = a_status(status="degraded", reasons=["node-2 does not answer"])
 
-    assert "healthy · single" in drawn(show.status(a_status()))
-    assert "degraded: node-2 does not answer · single" in drawn(show.status(away))
+    assert "healthy · single" in drawn(whole_status(a_status()))
+    assert "degraded: node-2 does not answer · single" in drawn(whole_status(away))
     assert "degraded: node-2 does not answer · single" in drawn(show_cluster.status(away))
 
 
@@ -75,10 +81,10 @@ def test_restarts_and_incidents_are_shown_where_there_are_any() -> None:
     incident = Incident(NOON, "shard-1", "no heartbeat for 31 s, killed")
     hurt = a_status(restarts={"mirror": 0, "shard-1": 2}, incidents=[incident])
 
-    for shown in (drawn(show.status(hurt)), drawn(show_cluster.status(hurt))):
+    for shown in (drawn(whole_status(hurt)), drawn(show_cluster.status(hurt))):
         assert "restarts since node-1 started: shard-1 2\n" in shown
         assert shown.splitlines()[-1].split(maxsplit=3)[2:] == ["shard-1", "no heartbeat for 31 s, killed"]
-    assert "restarts" not in drawn(show.status(a_status(restarts={"mirror": 0})))
+    assert "restarts" not in drawn(whole_status(a_status(restarts={"mirror": 0})))
 
 
 def test_empty_lists_are_headings() -> None:

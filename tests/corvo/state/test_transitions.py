@@ -78,10 +78,10 @@ def test_every_pair_moves_the_job_or_leaves_no_trace(state: State, verb: Verb) -
     machine.check()
 
 
-def test_thirty_one_pairs_are_permitted() -> None:
+def test_thirty_four_pairs_are_permitted() -> None:
     """Counted by hand, so that a line of the table cannot grow unnoticed."""
-    assert len(PAIRS) == 128
-    assert sum(state in RULES[verb].sources for state, verb in PAIRS) == 31
+    assert len(PAIRS) == 136
+    assert sum(state in RULES[verb].sources for state, verb in PAIRS) == 34
 
 
 @pytest.mark.parametrize(("state", "verb"), PAIRS, ids=[f"{state.name}-{verb.name}" for state, verb in PAIRS])

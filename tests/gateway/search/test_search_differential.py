@@ -16,7 +16,7 @@ import pytest
 from corvo.model.job import PRIORITY_NAMES, Job, JobError, Priority
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.timestamps import LATEST_NS, to_rfc3339
+from corvo.model.timestamps import to_rfc3339
 from corvo.queries.search import SearchBody, SortName
 from gateway.mirror import indexing
 from gateway.search import candidates, index_scan, search, session
@@ -108,7 +108,7 @@ class World:
         errors = [error.error for error in self.errors.get(job.id, [])]
         extras = job.extras or JobExtras()
         payload, tags = job.payload.decode(), msgspec.json.decode(job.tags or b"{}")
-        due = job.due_at if job.due_at < LATEST_NS else 0
+        due = _due(job)
         checks = (
             body.queue in (None, job.queue),
             not body.state or STATE_NAMES[job.state] in body.state,
@@ -155,11 +155,16 @@ def _is_within(moment: int, after: str | None, before: str | None) -> bool:
     )
 
 
+def _due(job: Job) -> int:
+    """Shown only while the job waits for its moment."""
+    return job.due_at if job.state in (State.SCHEDULED, State.RETRYING) else 0
+
+
 def _sort_key(body: SearchBody) -> Callable[[Job], Any]:
     sign = 1 if body.order == "asc" else -1
 
     def key(job: Job) -> Any:
-        value = job.due_at if body.sort == "scheduled_at" else getattr(job, body.sort)
+        value = _due(job) if body.sort == "scheduled_at" else getattr(job, body.sort)
         born = (sign * job.created_at, sign * int(job.id[-26:]))
         if body.sort in ("created_at", "priority", "attempt"):
             return (sign * value, *born)
