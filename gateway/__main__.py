@@ -1,5 +1,5 @@
-"""`python -m gateway --run-dir run`: settings → app → serve. The supervisor starts it in the data directory, with the
-listening socket as its standard input; without one (`--listener`), it opens its own."""
+"""`python -m gateway --run-dir run`: settings → app → serve. The supervisor starts it in the data directory and passes
+the listening socket as standard input (`--listener stdin`). Without that, it opens a socket."""
 
 import argparse
 import asyncio
@@ -68,7 +68,7 @@ def main() -> int:
         return 1
     listener = _inherited() if options.listener else open_listener(*split_address(settings.bind))
     if is_clustered(settings):
-        os.nice(4)  # a request may wait a moment; a shard that says nothing for half a second is taken for dead
+        os.nice(4)  # a request may wait; a shard that is silent for half a second is considered dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate))
     log.info("stopped")
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def _inherited() -> socket.socket:
-    """The supervisor's listening socket, and in its place nothing: whoever reads standard input finds its end."""
+    """Take the supervisor's listening socket, and put an empty standard input in its place."""
     listener = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -114,7 +114,7 @@ async def _run(
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns)
     streams = Streams(shards, fetching, context)
-    seat = f"{settings.node_id}/{number}"  # who sits here next takes up at once what this process had in hand
+    seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
     bulks = Bulks(shards, read_db, context, seat, draining)
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
     served = composed.by_name() | bulks.by_name()
@@ -124,12 +124,12 @@ async def _run(
     def drain() -> None:
         log.info("draining")
         streams.drain()
-        fetching.drain()  # waits end early, /readyz says no; then the server finishes what is in flight
+        fetching.drain()  # waits end early and /readyz answers 503; then the server finishes open requests
         loop.call_later(0.1, stop.set)
 
     def renewed() -> None:
         if server.MUST_RESTART_TO_RENEW:
-            drain()  # the supervisor starts a successor, and holds the port until it is there
+            drain()  # the supervisor starts the next process, and holds the port until then
 
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, drain)

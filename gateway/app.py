@@ -1,7 +1,7 @@
-"""How a request travels: edge checks → route → body as struct → plan → shards → answer.
+"""The application: checks → route → body as struct → plan → shards → answer.
 
-The interface of jobs is plain ASGI, without request objects or middleware layers, because it is the hot path; pages
-that people look at (documents, metrics, health) are a Starlette application behind it.
+The API of jobs is plain ASGI, without request objects or middleware, because it is the hot path. Pages for people and
+tools (docs, metrics, health) are a Starlette application behind it.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Gateway:
         await self.attend(request, Response(request, send))
 
     async def attend(self, request: Request, response: Response) -> None:
-        """One request, from the server or straight from the fast path (`gateway/http/fast_path.py`)."""
+        """Serve one request, from the server or from the fast path (`gateway/http/fast_path.py`)."""
         metrics = self._metrics
         metrics.in_flight += 1
         route = "unmatched"
@@ -106,7 +106,7 @@ class Gateway:
                 await request.hand_on(self._pages, response.relay)
                 return
             body = await request.body()
-            if self._rate_limits is not None:  # after the body, so that the connection can go on
+            if self._rate_limits is not None:  # after the body, so that the connection stays usable
                 self._rate_limits.admit(request)
             match = self._routes.find(request.method, request.path)
             endpoint = match.endpoint
@@ -127,13 +127,13 @@ class Gateway:
         except asyncio.CancelledError:
             response.status = 499
             raise
-        except Exception:  # the outermost frame: say so, answer so, and go on serving others
+        except Exception:  # the outermost frame: log it, answer 500, and go on with other requests
             log.exception("request failed", method=request.method, route=route)
             if response.status == 0:
                 await response.refusal(Refusal("INTERNAL_ERROR", "the gateway failed; its log says why"))
         finally:
             metrics.in_flight -= 1
-            method = request.method if request.method in METHODS else "other"  # a label that clients cannot grow
+            method = request.method if request.method in METHODS else "other"  # clients must not be able to add labels
             metrics.observe(method, route, response.status, request.started)
 
     def _methods_of(self, path: str) -> list[str]:
@@ -161,7 +161,7 @@ class Gateway:
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
-    """Parts are made and ended by `__main__`, not by the server in front: nothing to do but answer."""
+    """`__main__` creates and closes the parts, not the server: only answer."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":

@@ -1,7 +1,7 @@
 """From method and path to endpoint: one dict for fixed paths, a short list for those with parameters.
 
-A parameter is what stands between two slashes. A slash that is part of a queue's name is sent as `%2F`, which the edge
-(`gateway/http/messages.py`) tells from those that part the path: a queue `a/throttle` is not the throttle of `a`.
+A parameter is the text between two slashes. A slash inside a queue's name is sent as `%2F`, and
+`gateway/http/messages.py` keeps it apart from the slashes of the path: a queue `a/throttle` is not the throttle of `a`.
 """
 
 from collections.abc import Awaitable, Callable

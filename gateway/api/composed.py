@@ -1,4 +1,4 @@
-"""What serves the endpoints that are more than one plan: fetches that wait, reads of read.db, events."""
+"""Handlers of endpoints that have no plan: fetches that wait, reads of read.db, events."""
 
 from corvo.endpoint import Answer
 from corvo.model.ids import Minter
@@ -139,5 +139,5 @@ class ComposedEndpoints:
         return await self._listening.page(request.query)
 
     async def _catch_up(self) -> None:
-        """Wait until read.db holds everything that was answered, by any node, when the request came."""
+        """Wait until read.db has everything that any node had answered when the request arrived."""
         await catch_up(self._shards, self._read_db)

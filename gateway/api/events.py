@@ -1,10 +1,10 @@
-"""`GET /api/v1/events`: what happens on all shards, as server-sent events; and the same page by page.
+"""`GET /api/v1/events`: the events of all shards, as server-sent events; and the same page by page.
 
-Each connection asks every shard of this node for events after its cursor, and sends what comes. Nothing piles up: a
-shard is asked again only when its last answer has left, so a connection holds one answer a shard at the most. A client
-that does not read within `WRITE_S` is closed; it comes back with its cursor and goes on where it stopped.
+Each connection asks every shard of this node for events after its cursor, and sends them. A shard is asked again only
+when its last answer was sent, so a connection holds at most one answer per shard. A client that does not read within
+`WRITE_S` is disconnected; it reconnects with its cursor and goes on where it stopped.
 
-What was kept is sent in the order of time over all shards; what happens from then on, as the shards tell it.
+Stored events are sent in the order of time over all shards, new ones as they arrive.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
 CONNECTIONS_MAX = 1_000
-EVENTS_HELD = 256  # by one connection, of all shards together: about 100 kB, also while its client does not read
+EVENTS_HELD = 256  # by one connection, for all shards together: about 100 kB, also while its client does not read
 EVENTS_AT_ONCE_MIN = 4  # of one shard
 KEEPALIVE_S = 15.0
-WAIT_MS = 20_000  # how long a shard may have nothing to tell before it is asked again
+WAIT_MS = 20_000  # how long a shard may have no events before it is asked again
 WRITE_S = 30.0
 ASK_AGAIN_S = 1.0  # a shard that refused
-RETRY_MS = 1_000  # what a client is told to wait before it comes back
+RETRY_MS = 1_000  # the delay that clients are told to wait before they reconnect
 
 log = structlog.get_logger()
 
 
 class EventListener:
-    """All connections that listen: what they share."""
+    """What all listening connections share."""
 
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self.shards = shards
@@ -74,7 +74,7 @@ class EventListener:
             raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections listen already", retry_after_ms=RETRY_MS)
         connection = ClientConnection(self, request, cursor, filters)
         self.open.add(connection)
-        await connection.catch_up()  # so that a shard that cannot be asked is a refusal, not an empty stream
+        await connection.catch_up()  # so that an unreachable shard is a refusal, not an empty stream
         return Answer(200, Streaming(b"text/event-stream", connection.run))
 
     async def ask(self, cursor: list[int], events_max: int, filters: Filters) -> list[EventsFound]:
@@ -114,7 +114,7 @@ class ClientConnection:
                 await self._pause(refusal)
 
     async def run(self, write: Write) -> None:
-        """Until the client hangs up or the gateway drains."""
+        """Until the client disconnects or the gateway drains."""
         listening = self._listening
         try:
             await first_of(self._tell(write), self._request.hung_up(), listening.draining.wait())
@@ -122,7 +122,7 @@ class ClientConnection:
             listening.open.discard(self)
 
     async def _tell(self, write: Write) -> None:
-        """First what was kept, in the order of time; then each shard for itself."""
+        """First the stored events, in the order of time; then each shard on its own."""
         await self._write(write, b"retry: %d\n\n" % RETRY_MS)
         while True:
             part, is_all = self._kept_part()
@@ -134,28 +134,28 @@ class ClientConnection:
         await first_of(self._keep_alive(write), *(self._follow(shard, write) for shard in shards))
 
     def _kept_part(self) -> tuple[bytes, bool]:
-        """What to send of it, and whether that is all there was."""
+        """The next part of the stored events, and whether it is the last."""
         events, behind = merge_pages(self._cursor, self._kept, self._at_once)
         is_all = len(events) == sum(len(one.events) for one in self._kept) and not any(
             one.has_more for one in self._kept
         )
         parts = []
         for shard, one in sorted(enumerate(self._kept), key=lambda item: item[1].missed > 0):
-            # What was looked at and not asked for is behind us at once; what was missed, when it was told.
+            # Events that the filters exclude are passed at once; missed ones when the gap was sent.
             self._cursor[shard] = one.events[0].seq - 1 if one.events else one.upto
             if one.missed:
                 parts.append(self._frame(b"gap", Gap(shard, one.missed)))
         parts += [self._event(event) for event in events]
         self._cursor = behind
         self._kept = []
-        parts.append(b"id: %b\n\n" % format_cursor(behind).encode())  # a place to come back to, before any event
+        parts.append(b"id: %b\n\n" % format_cursor(behind).encode())  # a cursor to resume from, before any event
         return b"".join(parts), is_all
 
     async def _follow(self, shard: int, write: Write) -> None:
         while True:
             try:
                 found = await self._park(shard)
-            except Refusal as refusal:  # the other shards go on meanwhile
+            except Refusal as refusal:  # the other shards go on
                 await self._pause(refusal)
                 continue
             async with self._turn:
@@ -176,7 +176,7 @@ class ClientConnection:
             found: EventsFound = await call
             return found
         finally:
-            if call.future.cancelled():  # nobody listens any more: the shard must not wait on
+            if call.future.cancelled():  # the client is gone: end the wait at the shard
                 shards.recall(call)
 
     async def _pause(self, refusal: Refusal) -> None:
@@ -184,7 +184,7 @@ class ClientConnection:
         await asyncio.sleep(ASK_AGAIN_S)
 
     async def _keep_alive(self, write: Write) -> None:
-        """With the cursor: whoever waits for rare events need not go through all the others when it comes back."""
+        """With the cursor: a client that waits for rare events need not read all others again when it reconnects."""
         while True:
             await asyncio.sleep(KEEPALIVE_S)
             async with self._turn:
@@ -207,7 +207,7 @@ class ClientConnection:
 
 
 async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
-    """Until one of them ends, in whatever way; then all do."""
+    """Run all until one ends, in any way; then cancel the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

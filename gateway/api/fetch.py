@@ -1,11 +1,11 @@
-"""Fetch, as a journey: queues on one shard or on many, waiting without claiming twice.
+"""Fetch: from queues on one shard or on many, waiting without claiming twice.
 
-On one shard the fetch itself waits there. Over several shards each is asked in turn, in the order in which the caller
-named the queues, or in one that is drawn by their weights; when none has a job, all are awaited (which claims nothing)
-and the first to call is asked again.
+On one shard the fetch itself waits there. Several shards are asked one after another, in the order of the queues in the
+request or in an order drawn by their weights. When none has a job, an await is sent to all of them, which claims
+nothing, and the first shard that answers is asked again.
 
-A job that comes must find nothing between its shard's answer and the worker: what ends a wait early (the client hangs
-up, the gateway drains) works from the side, by recalling the parked calls, which are then answered empty.
+An answer with a job must always reach the worker. So a wait that ends early (the client disconnects, the gateway
+drains) is not cancelled: its calls are recalled, and the shard answers them empty, or with a job that it just claimed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
 from gateway.shards.client import ShardCall, Shards
 
-GRACE_S = 0.05  # a reply within this needs no watch over the client's connection
+GRACE_S = 0.05  # an answer within this time needs no watch over the client's connection
 
 
 class Fetcher:
@@ -35,21 +35,21 @@ class Fetcher:
         self._waiting: dict[int, list[ShardCall]] = {}  # the calls of each waiting fetch
 
     def drain(self) -> None:
-        """End every wait, and let nobody wait from now on."""
+        """End every wait; new fetches do not wait."""
         self._draining.set()
         for calls in list(self._waiting.values()):
             self._recall(calls)
 
     async def fetch(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
-        """`hung_up` returns when the client is gone."""
+        """`hung_up` returns when the client has disconnected."""
         begun = self.begin(fetch)
         if begun is not None:
             return await self.finish(begun, hung_up)
         return await self._fetch_over(fetch, hung_up)
 
     def begin(self, fetch: Fetch) -> ShardCall | None:
-        """A fetch on one shard leaves in this very tick, behind whatever was asked of that shard before it. None: its
-        queues are on several shards."""
+        """A fetch on one shard is sent in this tick, behind all calls to that shard before it. None: its queues are on
+        several shards."""
         if self._draining.is_set():
             fetch.wait_ms = 0
         shards = {shard_of_queue(queue, len(self._shards)) for queue in fetch.queues}
@@ -61,15 +61,15 @@ class Fetcher:
         future: asyncio.Future[list[Claimed]] = call.future
         assert isinstance(call.ask, Fetch)
         if not call.ask.wait_ms:
-            return await future  # nothing to watch over: the shard answers at once
-        # A claim may cross the recall: the recall is then answered with it.
+            return await future  # no watch needed: the shard answers at once
+        # A claim may cross the recall: then it is the answer.
         with self._watched([call], hung_up):
             return await future
 
     def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
-        """Neighbouring queues of one shard together, in the order in which they are to be served; `among` only those
-        of one shard. With weights the order is drawn anew for each claim id, over all queues: so a queue gets its
-        share whatever shards the others are on, and however many of them are empty."""
+        """Queues in the order in which they are to be served, neighbours on one shard together; with `among`, only
+        those of that shard. With weights the order is drawn for each claim id over all queues, so a queue gets its
+        share wherever the others are, and however many of them are empty."""
         queues = fetch.queues
         if fetch.weights:
             queues = [queues[place] for place in weighted_order.order(fetch.weights, fetch.claim_id)]
@@ -109,7 +109,7 @@ class Fetcher:
                 claim_id=fetch.claim_id + number,
             )
             if not self._shards.is_up(shard):
-                refusal = unreachable(shard)  # one shard that is away must not keep the jobs of the others from workers
+                refusal = unreachable(shard)  # an unreachable shard must not keep the jobs of the others from workers
                 continue
             try:
                 claimed += await self._shards.ask(shard, part)
@@ -123,7 +123,7 @@ class Fetcher:
         return claimed
 
     async def _first_call(self, asks: dict[int, Await], hung_up: Callable[[], Awaitable[None]]) -> int | None:
-        """The shard that has a job. The other awaits are taken back."""
+        """The first shard that has a job. The other awaits are recalled."""
         awaits = [self._shards.ask(shard, ask, ask.wait_ms) for shard, ask in asks.items()]
         refusals: list[Refusal] = []
         waiting: set[asyncio.Future[Any]] = {call.future for call in awaits}
@@ -145,7 +145,7 @@ class Fetcher:
 
     @contextmanager
     def _watched(self, calls: list[ShardCall], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
-        """Inside, the calls are recalled when the client hangs up or the gateway drains."""
+        """Inside, the calls are recalled when the client disconnects or the gateway drains."""
         loop = asyncio.get_running_loop()
         watch: asyncio.Future[None] | None = None
 
@@ -164,7 +164,7 @@ class Fetcher:
             if watch is not None:
                 watch.cancel()
             for call in calls:
-                if call.future.cancelled():  # the task that waited was cancelled: the shard must not wait on
+                if call.future.cancelled():  # the waiting task was cancelled: end the wait at the shard
                     self._shards.recall(call)
 
     def _recall(self, calls: list[ShardCall]) -> None:

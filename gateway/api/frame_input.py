@@ -101,7 +101,7 @@ def read_frame(codec: Codec, raw: bytes) -> Frame | FrameRefused:
 
 
 def _read_items(codec: Codec, raw: bytes, why: Refusal) -> Frame | FrameRefused:
-    """A frame that is wrong somewhere; `why` is what the decoder of whole frames said first."""
+    """A frame with a mistake in it; `why` is the refusal of the decoder of whole frames."""
     try:
         outline = codec.decode_outline(raw)
     except msgspec.ValidationError as error:

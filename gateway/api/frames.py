@@ -204,8 +204,8 @@ class FramePlan:
 def _gathered(
     items: list[Any], groups: dict[int, list[int]], rest: Iterator[Any], unasked: Callable[[Any], Any]
 ) -> list[Any]:
-    """Outcomes in the order of the items: of a shard, the item's own refusal, or what `unasked` says of an item that
-    belongs to no shard."""
+    """Outcomes in the order of the items: the shard's result, the item's own refusal, or `unasked(item)` for an item
+    that belongs to no shard."""
     outcomes = list(items)
     left = len(items)
     for numbers in groups.values():
@@ -302,7 +302,7 @@ def _of_one(outcome: Any, place: int) -> Enqueued | Refusal:
         return made
     if isinstance(outcome, Refusal):
         return outcome
-    raise outcome  # a fault of ours
+    raise outcome  # a bug of ours
 
 
 def _refused(outcome: Any) -> Any:

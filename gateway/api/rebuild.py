@@ -1,6 +1,6 @@
-"""`POST /admin/rebuild-read-db`: ask the mirror for a rebuild, and perhaps wait until readers are shown it.
+"""`POST /admin/rebuild-read-db`: ask the mirror for a rebuild, and wait for it on request.
 
-The mirror takes the request within a second (`mirror/request.py`); that it is done shows in the generation.
+The mirror sees the request within a second (`readdb/rebuild_request.py`). A new generation means that it is done.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Rebuilding:
         return Answer(202, RebuildView("building", False, generation))
 
     async def _look(self) -> Lag | None:
-        """None: there is nothing to be read. It is being built already."""
+        """None: read.db cannot be read. It is being built already."""
         try:
             return await read_lag(self._read_db)
         except Refusal:

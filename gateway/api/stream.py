@@ -1,8 +1,8 @@
 """`GET /api/v1/stream`: one WebSocket for everything a worker or producer does.
 
-Frames are answered out of order, each by its `id`: a fetch that waits holds up nobody. What bounds it: frames under
-way per stream and over all streams (more are answered `OVERLOADED`, which also stops the reading of a client that does
-not read), the size of a frame (the server closes with 1009), and the deadlines of the shards.
+Frames are answered out of order, each under its `id`: a fetch that waits does not delay other frames. Bounded are: open
+frames per stream and over all streams (more are answered `OVERLOADED`, and a client that does not read its answers is
+not read either), the size of a frame (the server closes with 1009), and time, by the deadlines of the shards.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from gateway.shards.plan_executor import carry_out
 
 PATH = "/api/v1/stream"
 FRAMES_PER_STREAM = 64
-FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # with those that are refused and whose refusal waits for the client to read
+FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # including refused frames whose answer the client has not read
 FRAMES_MAX = 4_096
 REST_S_MAX = 1.0
 STREAMS_MAX = 4_096
-OVERLOAD_MS = 25  # per hundred frames under way: about what they take
+OVERLOAD_MS = 25  # per hundred open frames: about the time that they take
 DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; what is under way is still answered")
 
 log = structlog.get_logger()
 
 
 class Streams:
-    """All open streams: what they share, and how they end."""
+    """What all open streams share, and how they are closed."""
 
     def __init__(self, shards: Shards, fetching: Fetcher, context: PlanContext) -> None:
         self.shards = shards
@@ -68,7 +68,7 @@ class Streams:
                 fast_path.end()
 
     def drain(self) -> None:
-        """Tell every client; each stream closes when its frames are answered."""
+        """Announce it to every client; each stream closes when its frames are answered."""
         self.is_draining = True
         for stream in self._open:
             stream.drain()
@@ -78,13 +78,13 @@ class Stream:
     def __init__(
         self, streams: Streams, receive: Receive, send: Send, codec: Codec, fast_path: FrameFastPath | None = None
     ) -> None:
-        """With a fast path, plain frames come and answers go by it; without one, all of them by the server."""
+        """With a fast path, plain frames and answers use it. Without one, the server reads and writes all of them."""
         self._streams = streams
         self._codec = codec
         self._receive = receive
         self._send = send
         self._fast_path = fast_path
-        self._rests_until = 0.0  # of the loop's clock
+        self._rests_until = 0.0  # by the loop's clock
         if fast_path is not None:
             fast_path.open(self._take, self._rest)
         self._running: set[asyncio.Task[None]] = set()
@@ -98,7 +98,7 @@ class Stream:
                     return
                 self._take(message.get("bytes") or (message.get("text") or "").encode())
                 await self._rest()
-                if len(self._running) >= FRAMES_HELD_MAX:  # of a client that does not read what it is refused
+                if len(self._running) >= FRAMES_HELD_MAX:  # a client that does not read its refusals
                     await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._gone.set()
@@ -131,8 +131,8 @@ class Stream:
         self._start(self._serve(frame))
 
     async def _rest(self) -> None:
-        """A stream that was refused a frame is not read again before it was told to come back: refusing is work too,
-        and whoever ignores the hint must not take the time of those who are served."""
+        """After a refusal for overload, a stream is not read for as long as it was told to wait. Refusing is work too:
+        a client that ignores the hint must not take the time of the others."""
         rest_s = self._rests_until - asyncio.get_running_loop().time()
         if rest_s > 0:
             await asyncio.sleep(min(rest_s, REST_S_MAX))
@@ -166,7 +166,7 @@ class Stream:
         try:
             return await self._gather(plan, calls, separate)
         finally:
-            separate.cancel()  # the client may have gone while we waited for something else
+            separate.cancel()  # the client may have disconnected during the wait
 
     async def _gather(
         self, plan: FramePlan, calls: list[ShardCall], separate: "asyncio.Future[list[Any]] | None"
@@ -174,7 +174,7 @@ class Stream:
         streams = self._streams
         fetch = plan.fetch
         begun: ShardCall | None = None
-        # Where all is on one shard the fetch goes behind the operations in the same message; else they are awaited.
+        # If all is on one shard, the fetch goes behind the operations in the same message; else they are awaited first.
         if isinstance(fetch, Fetch) and separate is None and _is_near(plan, fetch, len(streams.shards)):
             fetch.is_after_operations = bool(calls)
             begun = streams.fetching.begin(fetch)

@@ -1,9 +1,9 @@
-"""The fast path of requests: ordinary ones, served in the coroutine that read them and answered in one write.
+"""The fast path of requests: a plain request is served in the coroutine that read it, and answered in one write.
 
-What Hypercorn does for a request (two parsers' worth of events, a task, a queue, three writes, a timer that is made
-and cancelled) costs more than everything that we do for it. Nearly all requests of producers and workers look alike:
-a POST to the interface, HTTP/1.1, a few plain headers, a length. httptools reads such a head here; the request then
-takes the same way through the gateway as any other (`Gateway.attend`), without the server's machinery.
+For each request Hypercorn makes two parsers' worth of events, a task, a queue, three writes and a timer. That costs
+more than the rest of the gateway. Nearly all requests of producers and workers are alike: a POST to the API, HTTP/1.1,
+a few plain headers, a length. httptools reads such a head here, and the request goes straight to `Gateway.attend`, as
+every request does in the end.
 
 The fast path refuses nothing. A head that is in any way unusual (another method, chunks, an upgrade, a folded header,
 two lengths, bytes beyond ASCII, anything that httptools refuses) is not recognised, and the server reads it.
@@ -25,7 +25,7 @@ READ_BYTES = 64 * 1024
 HEADERS_MAX = 40
 _PREFIX = b"POST /api/v1/"
 _PATH = re.compile(rb"/api/v1/(?!metrics\Z)[A-Za-z0-9/_.-]+")
-# Headers that change how a message is read or what becomes of the connection: the server knows what to do with them.
+# Headers that change how a message is read, or what happens to the connection. The server handles them.
 _UNUSUAL = frozenset(
     {
         b"connection",
@@ -40,7 +40,7 @@ _UNUSUAL = frozenset(
         b"upgrade",
     }
 )
-_KEEP_ALIVE = (b"connection", b"keep-alive")  # what HTTP/1.1 does anyway, and many clients say
+_KEEP_ALIVE = (b"connection", b"keep-alive")  # the default of HTTP/1.1, and sent by many clients
 
 
 class Head(NamedTuple):
@@ -122,7 +122,7 @@ def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | 
 
 
 class FastRequest(Request):
-    """A request of the fast path. Its head has been checked by being recognised."""
+    """A request on the fast path. Recognising its head was its check."""
 
     __slots__ = ("_reader", "ahead", "is_read", "left")
 
@@ -138,9 +138,9 @@ class FastRequest(Request):
         self.content_type = head.content_type
         self._length = head.length
         self._reader = reader
-        self.left = data[head.end :]  # the body, and what was sent ahead of its answer
+        self.left = data[head.end :]  # the body, and requests that were sent before its answer
         self.is_read = False
-        self.ahead: asyncio.Task[bytes] | None = None  # reads what comes next, while we wait
+        self.ahead: asyncio.Task[bytes] | None = None  # reads from the connection while the request waits
 
     def check(self) -> None:
         pass
@@ -168,10 +168,10 @@ class FastRequest(Request):
         return body
 
     async def hung_up(self) -> None:
-        """Returns when the client is gone. One that sends the next request is not."""
+        """Return when the client has disconnected. A client that sends its next request has not."""
         if not self.left:
-            # Whoever watches is cancelled when it has what it waits for, and that takes effect too late for the next
-            # to read: so the reading goes on by itself, and is handed to the next.
+            # The caller cancels this when its answer is there. The read must survive that, because bytes that it took
+            # would be lost: it is a task of its own, and the connection goes on with it.
             self.ahead = self.ahead or asyncio.ensure_future(self._reader.read(READ_BYTES))
             try:
                 if not await asyncio.shield(self.ahead):
@@ -185,7 +185,7 @@ class FastRequest(Request):
 
 
 class FastWriter:
-    """An answer's two ASGI messages, as one write."""
+    """Writes the two ASGI messages of an answer at once."""
 
     __slots__ = ("_head", "_server_headers", "_write")
 
@@ -207,7 +207,7 @@ class FastWriter:
 
 
 class ServerHeaders:
-    """What the server adds to each answer, made once a second: it holds the date."""
+    """The headers that the server adds to each answer. Made once a second, because of the date."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

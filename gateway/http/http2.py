@@ -1,9 +1,9 @@
-"""HTTP/2 on a connection of Hypercorn's: streams → requests of the gateway.
+"""HTTP/2 on a connection of Hypercorn: each stream is a request to the gateway.
 
-It takes the place of Hypercorn's own, which a client can bring to a standstill (decision 24). What bounds it: streams
-at a time, also those that the client has taken back and that are still at work; how often a client may take back; the
-size of a head; and of bodies, what fits into the window until the gateway reads on. WebSockets are not offered on it:
-a client opens a connection of HTTP/1.1 for one.
+It replaces Hypercorn's own implementation, which a client can bring to a standstill (decision 24). Everything is
+bounded: streams at a time, including streams that the client has reset and that are still being served; resets by the
+client; the size of a head; and unread body bytes, by the flow-control window. There are no WebSockets over HTTP/2: a
+client opens a connection with HTTP/1.1 for one.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from hypercorn.utils import filter_pseudo_headers, suppress_body
 
 from gateway.http.messages import HTTP2_HEAD_BYTES_MAX, HTTP2_STREAMS_MAX, Scope
 
-RESETS_MAX = 100  # taken back by the client, beyond as many as it let us answer: then the connection ends
-FRAME_BYTES_MAX = 9 + 16 * 1024  # a head, and the smallest limit that HTTP/2 knows
+RESETS_MAX = 100  # streams reset by the client, beyond those that were answered; then the connection is closed
+FRAME_BYTES_MAX = 9 + 16 * 1024  # a frame header, and the smallest limit that HTTP/2 allows
 WINDOW_S = 30.0  # how long an answer waits for a client that does not read
 
 _UNPRINTABLE = re.compile(rb"[^!-~]")
@@ -33,7 +33,7 @@ _GONE = {"type": "http.disconnect"}
 
 
 class Http2:
-    """One connection. Hypercorn makes it, hands it what arrives (`handle`) and sends what it says (`send`)."""
+    """One connection. Hypercorn creates it, passes it what arrives (`handle`) and sends its output (`send`)."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class Http2:
         self._send = send
         self._writing = asyncio.Lock()
         self._exchanges: dict[int, Exchange] = {}
-        self._running = 0  # with those that the client has taken back
+        self._running = 0  # including streams that the client has reset
         self._answered = 0
         self._resets = 0
         self._is_idle = True
         self._is_closed = False
 
     async def initiate(self, headers: list[tuple[bytes, bytes]] | None = None, settings: bytes | None = None) -> None:
-        """With headers and settings: of a request in HTTP/1.1 that asked for an upgrade, and is the first stream."""
+        """With headers and settings: from an HTTP/1.1 request that asked for an upgrade; it is the first stream."""
         if settings is None:
             self.connection.initiate_connection()
         else:
@@ -90,7 +90,7 @@ class Http2:
         try:
             happened = self.connection.receive_data(event.data)
         except ProtocolError:
-            await self.flush()  # h2 has told the client why
+            await self.flush()  # h2 has queued the reason for the client
             await self._send(Closed())
             return
         is_over = False
@@ -107,11 +107,11 @@ class Http2:
             await self._send(Updated(idle=False))
 
     def _fault(self) -> ErrorCodes | None:
-        """What h2 lets pass, and we do not."""
+        """The error of a frame that h2 accepts and we do not."""
         if self._resets > RESETS_MAX + self._answered:
             return ErrorCodes.ENHANCE_YOUR_CALM
         if len(self.connection.incoming_buffer._data) > FRAME_BYTES_MAX:
-            return ErrorCodes.FRAME_SIZE_ERROR  # h2 says so only when all of it has come, up to 16 MB
+            return ErrorCodes.FRAME_SIZE_ERROR  # h2 would first read all of it, up to 16 MB
         return None
 
     def _take(self, event: h2.events.Event) -> None:
@@ -136,7 +136,7 @@ class Http2:
 
     def _begin(self, stream_id: int, headers: Any) -> None:
         if self._running >= HTTP2_STREAMS_MAX or self._context.terminated.is_set():
-            self.reset(stream_id, ErrorCodes.REFUSED_STREAM)  # nothing was done for it: it may be sent again
+            self.reset(stream_id, ErrorCodes.REFUSED_STREAM)  # nothing was done for it, so it may be sent again
             return
         exchange = Exchange(self, stream_id, _scope(headers, self._fixed))
         self._exchanges[stream_id] = exchange
@@ -169,13 +169,14 @@ class Http2:
         for exchange in self._exchanges.values():
             exchange.drop()
         self._exchanges.clear()
-        if not self._writing.locked():  # who writes may have come here because that failed
+        if not self._writing.locked():  # the writer may be here because its write failed
             await self.flush()
 
     # For exchanges
 
     async def flush(self) -> None:
-        """Taken from h2 only by who may write it now: cancelling one who waits here loses nothing."""
+        """Write h2's output. Only the task that holds the lock takes it from h2, so cancelling a task that waits
+        loses nothing."""
         async with self._writing:
             if data := self.connection.data_to_send():
                 await self._send(RawData(data))
@@ -184,30 +185,30 @@ class Http2:
         try:
             self.connection.reset_stream(stream_id, why)
         except ProtocolError:
-            pass  # it is over
+            pass  # the stream has ended
 
     def release(self, stream_id: int, size: int) -> None:
-        """So many bytes are no longer kept: the client may send as many more."""
+        """These bytes were read: the client may send as many more."""
         if size and not self._is_closed:
             self.connection.acknowledge_received_data(size, stream_id)
 
 
 class Exchange:
-    """One request and its answer: what ASGI calls `receive` and `send`."""
+    """One request and its answer: ASGI's `receive` and `send`."""
 
     def __init__(self, protocol: Http2, stream_id: int, scope: Scope) -> None:
         self.stream_id = stream_id
         self.scope = scope
-        self.has_room = asyncio.Event()  # in the client's window, perhaps
+        self.has_room = asyncio.Event()  # set when the client's window may have room
         self.is_answered = False
         self._protocol = protocol
         self._body = bytearray()
-        self._unread = 0  # bytes of the window that it takes up
+        self._unread = 0  # bytes that it takes up in the window
         self._is_whole = False
-        self._is_told = False  # that it is whole
+        self._is_told = False  # whether the application knows that the body is complete
         self._is_gone = False
         self._news = asyncio.Event()
-        self._is_bare = scope["method"] == "HEAD"  # its answer has no body
+        self._is_bare = scope["method"] == "HEAD"  # the answer has no body
 
     # What arrives
 
@@ -221,15 +222,15 @@ class Exchange:
         self._news.set()
 
     def drop(self) -> None:
-        """The client wants nothing more of it."""
+        """The client has reset the stream."""
         self._is_gone = True
         self._news.set()
         self.has_room.set()
 
     def finish(self) -> None:
-        """Nothing more will be read or said."""
+        """Nothing more will be read or sent."""
         if not self._is_gone and not (self.is_answered and self._is_whole):
-            # An answer that comes before the end of the body: the rest need not be sent.
+            # The answer was sent before the end of the body: the client need not send the rest.
             self._protocol.reset(self.stream_id, ErrorCodes.NO_ERROR if self.is_answered else ErrorCodes.INTERNAL_ERROR)
         self._protocol.release(self.stream_id, self._unread)
         self._unread = 0
@@ -257,11 +258,11 @@ class Exchange:
                 self._is_bare = suppress_body(self.scope["method"], message["status"])
                 fixed = self._protocol.config.response_headers("h2")
                 head = [(b":status", b"%d" % message["status"]), *message["headers"], *fixed]
-                self._protocol.connection.send_headers(self.stream_id, head)  # without those of HTTP/1.1
+                self._protocol.connection.send_headers(self.stream_id, head)  # without the headers of HTTP/1.1 only
             else:
                 await self._write(b"" if self._is_bare else message["body"], not message.get("more_body", False))
         except ProtocolError:
-            self.drop()  # the stream or the connection ended meanwhile
+            self.drop()  # the stream or the connection has ended
 
     async def _write(self, body: bytes, is_last: bool) -> None:
         connection = self._protocol.connection

@@ -1,4 +1,4 @@
-"""One connection of a client, as Hypercorn serves it, with a fast path and better manners at its end."""
+"""One client connection of Hypercorn, with a fast path and a stricter way to close."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,16 +17,17 @@ from gateway.http.http2 import Http2
 from gateway.http.messages import FRAME_FAST_PATH, Response
 from gateway.http.websocket import UNSENT_BYTES_MAX, FrameFastPath
 
-CLOSE_S = 10.0  # what was written last has this long to leave; the socket holds little of it
-FAREWELL_S = 1.0  # for a client of TLS to answer our last word; many never do
+CLOSE_S = 10.0  # the time that the last bytes have to leave
+FAREWELL_S = 1.0  # for a client to answer the end of TLS; many never do
 
 
 class HypercornConnection(TCPServer):
-    """Between two requests, data goes to the fast path. What it does not recognise, and all that belongs to that, goes
-    to the server. An application without a fast path (`attend`) is served by Hypercorn alone.
+    """Between two requests, data goes to the fast path. A request that the fast path does not recognise goes to the
+    server, with everything that belongs to it. Hypercorn alone serves an application without `attend`.
 
-    Hypercorn keeps the socket of an idle client that has gone until `keep_alive_timeout`: at a hundred visits a
-    second that is 7,500 descriptors for nobody. Ours is closed with the client, and with one that reads nothing."""
+    Hypercorn keeps the socket of an idle client that has disconnected until `keep_alive_timeout`: at a hundred
+    connections a second, 7,500 useless descriptors. This class closes it at once, and also when a client reads
+    nothing."""
 
     _has_gone = False
     _is_busy = False  # on the fast path
@@ -57,7 +58,7 @@ class HypercornConnection(TCPServer):
         await self.idle_task.stop()
 
     def _is_between_requests(self) -> bool:
-        """Whether the server has no part of a request in hand. It returns from `handle` only when it needs data."""
+        """Whether the server has no part of a request. It returns from `handle` only when it needs data."""
         connection = getattr(self.protocol.protocol, "connection", None)
         return (
             type(connection) is h11.Connection
@@ -94,14 +95,14 @@ class HypercornConnection(TCPServer):
         return data
 
     async def _next_behind(self, reading: "asyncio.Task[bytes]") -> bytes:
-        """What a wait's watch over the connection reads; empty at its end."""
+        """The bytes that arrived while a request waited; empty at the end of the connection."""
         try:
             return await reading
         except (OSError, SSLError):
             return b""
 
     async def _take_frames(self, take: Callable[[bytes], None], data: bytes) -> None:
-        """Of an open stream: plain frames to whoever serves it, all others to the server."""
+        """Of an open stream: plain frames go to the stream, all others to the server."""
         for message, raw in self._frames.framer.feed(data):
             if message is not None:
                 take(message)
@@ -112,7 +113,7 @@ class HypercornConnection(TCPServer):
     # Idling and closing
 
     async def _idle_timeout(self) -> None:
-        """The fast path makes no timer for each request: it notes the time, and this one looks at the note."""
+        """One timer for the connection instead of one for each request: the fast path only notes the time."""
         while (left_s := self._active_at + self.config.keep_alive_timeout - self.loop.time()) > 0 or self._is_busy:
             try:
                 await asyncio.wait_for(self.context.terminated.wait(), max(left_s, 1.0))
@@ -126,7 +127,7 @@ class HypercornConnection(TCPServer):
     async def _initiate_server_close(self) -> None:
         await super()._initiate_server_close()
         if self._is_secure:
-            self.reader.feed_eof()  # else who reads would wait for the client's last word
+            self.reader.feed_eof()  # else the reader would wait for the client to end TLS
 
     async def run(self) -> None:
         self._active_at = self.loop.time()
@@ -139,7 +140,7 @@ class HypercornConnection(TCPServer):
         await super().run()
 
     async def _close(self) -> None:
-        """What a client does not read is not kept for it for ever."""
+        """Drop what a client does not read in time."""
         timer = self.loop.call_later(CLOSE_S, self.writer.transport.abort)
         try:
             if self._is_secure:
@@ -150,7 +151,7 @@ class HypercornConnection(TCPServer):
             timer.cancel()
 
     async def _take_leave(self) -> None:
-        """TLS closes when both sides have said so. Many a client never does, and nobody waits for it."""
+        """TLS ends when both sides have said so. Many clients never do; do not wait for them."""
         self.writer.transport.set_write_buffer_limits(high=1)
         try:
             await self.writer.drain()  # all of it
@@ -160,16 +161,16 @@ class HypercornConnection(TCPServer):
                 self.loop.call_later(CLOSE_S, self.writer.transport.abort)
                 self.reader.feed_eof()
         except OSError:
-            pass  # also: what was on its way came after the end
+            pass  # also when data arrives after the end
 
     async def protocol_send(self, event: Event) -> None:
         if isinstance(event, Updated) and event.idle:
             self._active_at = self.loop.time()
-        if not (self._has_gone and isinstance(event, Updated)):  # nobody is left to idle for
+        if not (self._has_gone and isinstance(event, Updated)):  # no client is left to wait for
             await super().protocol_send(event)
 
 
 def install() -> None:
-    """There is no setting for it."""
+    """Hypercorn has no setting for its classes."""
     hypercorn.asyncio.run.TCPServer = HypercornConnection  # type: ignore[attr-defined]
     hypercorn.protocol.H2Protocol = Http2  # type: ignore[attr-defined,assignment]

@@ -1,7 +1,7 @@
-"""The edge of HTTP as plain ASGI: what is refused before it is understood, how bodies are read, how answers leave.
+"""HTTP requests and responses as plain ASGI: early checks, reading of bodies, writing of answers.
 
-The server in front lets through more than we want to see (no body limit, no time-out, both length headers at once,
-cleartext HTTP/2, undecoded oddities in the path); each of these is refused here, in one place.
+The server lets through more than we accept: bodies of any size, slow bodies, two length headers at once, cleartext
+HTTP/2, odd bytes in the path. All of these are refused here.
 """
 
 import asyncio
@@ -27,13 +27,17 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 HEADERS_MAX = 100
 HEADER_BYTES_MAX = 16 * 1024
 PATH_BYTES_MAX = 8 * 1024
-HTTP2_STREAMS_MAX = 100  # of one connection; more are refused, and may be sent again
-HTTP2_HEAD_BYTES_MAX = 32 * 1024  # as HTTP/2 counts them; beyond it the connection ends
+HTTP2_STREAMS_MAX = 100  # on one connection; more are refused, and may be sent again
+HTTP2_HEAD_BYTES_MAX = 32 * 1024  # as HTTP/2 counts them; beyond this the connection is closed
 BODY_TIMEOUT_S = 15.0
-LAST_WORD_S = 2.0  # the end of a stream: a client that does not read must not hold up a gateway that stops
-SLASH_IN_NAMES = (b"/api/v1/queues/", b"/api/v1/workers/", b"/api/v1/webhooks/")  # where a path holds such a name
+LAST_WORD_S = 2.0  # to end a streamed answer: a client that does not read must not delay a gateway that stops
+SLASH_IN_NAMES = (
+    b"/api/v1/queues/",
+    b"/api/v1/workers/",
+    b"/api/v1/webhooks/",
+)  # where a path may contain a name with a slash
 FRAME_FAST_PATH = "corvo.frames"  # in the state of a scope: where the stream reads and writes frames past the server
-ENCODED_SLASH = "\0"  # in `Request.path`: a slash that parts nothing. No path holds a NUL of its own
+ENCODED_SLASH = "\0"  # in `Request.path`: a slash inside a name. No path contains a NUL of its own
 
 to_json = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
@@ -48,18 +52,18 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 
 class Disconnected(Exception):
-    """The client went away in the middle of its request."""
+    """The client disconnected before its request was served."""
 
 
 class Streaming(NamedTuple):
-    """The body of an answer that goes on: `run` writes piece by piece, and its return ends the answer."""
+    """The body of a streamed answer: `run` writes it piece by piece, and the answer ends when it returns."""
 
     content_type: bytes
     run: Callable[[Write], Awaitable[None]]
 
 
 class Request:
-    """One request after the checks of the edge. The body is read on demand, once."""
+    """One request. The body is read on demand, once."""
 
     __slots__ = (
         "_is_late",
@@ -81,7 +85,7 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
-        self.parameters: tuple[str, ...] = ()  # of the path, once its route is known
+        self.parameters: tuple[str, ...] = ()  # from the path, once its route is known
         self.content_type = b""
         self.must_close = False
         self._receive = receive
@@ -89,7 +93,7 @@ class Request:
         self._is_late = False
 
     def check(self) -> None:
-        """Everything that can be refused from the head alone."""
+        """Refuse what the head alone shows to be wrong."""
         scope = self.scope
         if scope["http_version"] == "2" and scope["scheme"] == "http":
             raise Refusal("HTTP_VERSION_NOT_SUPPORTED", "HTTP/2 is spoken over TLS only")
@@ -143,7 +147,7 @@ class Request:
                 "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together are read"
             )
         if is_chunked and self._length >= 0:
-            # Two lengths for one body is how requests are smuggled past a proxy: trust neither.
+            # Two lengths for one body are used to smuggle requests past a proxy. Trust neither.
             self.must_close = True
             raise Refusal("BAD_REQUEST", "content-length and transfer-encoding exclude each other")
         if self._length > BODY_BYTES_MAX:
@@ -151,8 +155,8 @@ class Request:
             raise Refusal("BODY_TOO_LARGE", f"a body of {self._length} bytes; at most {BODY_BYTES_MAX} are read")
 
     async def body(self) -> bytes:
-        """The whole body, within the limits of size and time."""
-        # By hand what `asyncio.timeout` does: every request comes this way, and it costs a third.
+        """The whole body, within the limits on size and time."""
+        # This does what `asyncio.timeout` does, for a third of the cost: every request passes here.
         task = asyncio.current_task()
         assert task is not None
         timer = asyncio.get_running_loop().call_later(BODY_TIMEOUT_S, self._give_up, task)
@@ -187,27 +191,27 @@ class Request:
                 return b"".join(parts)
 
     def header(self, name: bytes) -> str:
-        """Its value, by the name in small letters; empty when there is none."""
+        """The value of a header, by its lower-case name; empty if it is missing."""
         headers: list[tuple[bytes, bytes]] = self.scope["headers"]
         return next((value.decode("latin-1") for known, value in headers if known == name), "")
 
     async def hand_on(self, app: App, send: Send) -> None:
-        """To another application, which reads the body itself."""
+        """Pass the request to another application, which reads the body itself."""
         await app(self.scope, self._receive, send)
 
     async def hung_up(self) -> None:
-        """Returns when the client is gone. Only after the body was read."""
+        """Return when the client has disconnected. Call it only after the body was read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 class Response:
-    """Sends one answer. Every answer carries how long it took to make."""
+    """Sends one answer, with the time that it took."""
 
     __slots__ = ("_request", "_send", "headers", "status")
 
     def __init__(self, request: Request, send: Send) -> None:
-        self.headers: list[tuple[bytes, bytes]] | None = None  # of every answer to this request
+        self.headers: list[tuple[bytes, bytes]] | None = None  # added to every answer to this request
         self._request = request
         self._send = send
         self.status = 0
@@ -249,7 +253,7 @@ class Response:
         await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
 
     async def stream(self, status: int, streaming: Streaming) -> None:
-        """Written as it comes; neither a browser nor a proxy on the way should keep any of it."""
+        """Write a streamed answer. Neither browsers nor proxies may cache or buffer it."""
         self.status = status
         headers = [
             (b"content-type", streaming.content_type),
@@ -271,7 +275,7 @@ class Response:
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def relay(self, message: MutableMapping[str, Any]) -> None:
-        """Passes on what another application sends, with its time, and notes its status."""
+        """Send what another application sends, add the time taken, and note the status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": [*message["headers"], _timing(self._request), *(self.headers or ())]}
@@ -283,7 +287,7 @@ def _timing(request: Request) -> tuple[bytes, bytes]:
 
 
 def require_json(content_type: bytes) -> None:
-    """The body must say that it is JSON: a browser cannot be tricked into sending that across sites by a form."""
+    """Refuse a body that is not declared as JSON. A form of another site cannot, so it cannot post here."""
     kind, _, parameters = content_type.lower().partition(b";")
     charset = parameters.strip()
     if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):
@@ -292,7 +296,7 @@ def require_json(content_type: bytes) -> None:
 
 
 def parse_query(kind: type[T], query: bytes) -> T:
-    """What stands after the `?`, as its struct."""
+    """The query string as its struct."""
     try:
         return msgspec.convert(dict(parse_qsl(query.decode(), keep_blank_values=True)), kind, strict=False)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""The certificate of a gateway: shown to every client that shakes hands, and taken up anew when its files change."""
+"""The certificate of a gateway, loaded again when its files change."""
 
 import asyncio
 import ssl
@@ -10,29 +10,29 @@ import structlog
 
 from corvo.runtime.certificate import BadCertificate, load_certificate
 
-LOOK_S = 10.0  # between two looks at the files
+LOOK_S = 10.0  # between two checks of the files
 
 log = structlog.get_logger()
 
 
 class Certificate:
-    """BadCertificate when the files are none. Later, bad files are told in the log; those before are kept."""
+    """Raises BadCertificate if the files cannot be used. Later, bad files are logged and the old ones kept."""
 
     def __init__(self, cert_file: str, key_file: str) -> None:
         self.cert_file = cert_file
         self.key_file = key_file
         self._stamp = self._look()
-        # The one that a server listens with. Connections that it accepts are given the newest: a context that is in use
-        # is never changed, so a bad file cannot spoil it half-way.
+        # The context that the server listens with. Each connection gets the newest one. A context in use is never
+        # changed, so a bad file cannot break it.
         self.context = self._newest = load_certificate(cert_file, key_file)
         self.context.sni_callback = self._show
 
     def _show(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str, context: ssl.SSLContext) -> None:
-        """Called for each handshake, also for one that names no server."""
+        """Called for each handshake, also for one without a server name."""
         connection.context = self._newest
 
     def renew(self) -> bool:
-        """Whether there are new files, and good ones."""
+        """Load the files if they changed. Whether a new certificate is in use."""
         stamp = self._look()
         if stamp == self._stamp:
             return False
@@ -52,7 +52,7 @@ class Certificate:
                 renewed()
 
     def _look(self) -> list[Any]:
-        """What differs once the files, what they link to, or who may read them have changed."""
+        """Changes when the files, the targets of their links, or their permissions change."""
         return [_stamp(Path(path)) for path in (self.cert_file, self.key_file)]
 
 

@@ -1,9 +1,8 @@
-"""The fast path of the stream: ordinary frames of a WebSocket, read and written without the server's machinery.
+"""The fast path of the stream: plain WebSocket frames, read and written without the server.
 
-The server makes the handshake and keeps what is its own: pings, closing, fragments, compressed and oversized messages,
-all that breaks the rules. Only a whole, plain message of a client (RFC 6455: final, text or binary, masked, no
-extension) and our own answers pass here. `websockets` cuts the frames, so the server always gets whole ones and never
-holds half of one while the next is taken from it.
+The server does the handshake, and handles pings, closing, fragments, compressed and oversized messages, and every
+breach of the protocol. Only complete, plain messages of the client (RFC 6455: final, text or binary, masked, no
+extension) and our own answers pass here. `websockets` cuts the frames, so that the server gets complete ones only.
 """
 
 import asyncio
@@ -16,13 +15,13 @@ from websockets.frames import Frame, Opcode
 from corvo.model.limits import BODY_BYTES_MAX
 
 _DATA = (Opcode.TEXT, Opcode.BINARY)
-PING_S = 20.0  # a road that nobody uses is closed by the routers on the way
+PING_S = 20.0  # routers close connections that are idle
 _A_PING = Frame(Opcode.PING, b"").serialize(mask=False)
-UNSENT_BYTES_MAX = 64 * 1024  # beyond it nothing more is read from a client, until it has read
+UNSENT_BYTES_MAX = 64 * 1024  # beyond this, nothing is read from a client until it has read
 
 
 class _CompressedFrame(Frame):
-    """Its data is still compressed."""
+    """A frame whose data is still compressed."""
 
 
 class _Compression(Extension):
@@ -36,16 +35,16 @@ _EXTENSIONS = (_Compression(),)
 
 
 class Framer:
-    """Bytes as they come → frames as they were sent: `(message, b"")` for the stream, `(None, raw)` for the server."""
+    """Bytes → frames: `(message, b"")` for the stream, `(None, raw)` for the server."""
 
     def __init__(self) -> None:
-        # From the start of the frame that is being read. A long frame comes in many pieces: a bytearray grows by each
-        # without a copy of all.
+        # From the start of the current frame. A long frame comes in many pieces: a bytearray grows without copying
+        # all of them.
         self._buffer = bytearray()
-        self._read = 0  # bytes of it that the parser has taken
+        self._read = 0  # bytes that the parser has taken
         self._parser = self._next_frame()
-        self._is_fragmented = False  # a message of several frames has begun: the server puts it together
-        self._has_given_up = False  # too large, or not a frame: the server says so, and closes
+        self._is_fragmented = False  # a message of several frames has begun; the server assembles it
+        self._has_given_up = False  # too large, or not a frame: the server closes the stream
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes | None, bytes]]:
         self._buffer += data
@@ -99,7 +98,7 @@ def framed(message: bytes) -> bytes:
 
 
 class FrameFastPath:
-    """What a stream and the connection under it have of each other. `take` is set while a stream is open."""
+    """Connects a stream and its connection. `take` is set while a stream is open."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.take: Callable[[bytes], None] | None = None
@@ -111,7 +110,7 @@ class FrameFastPath:
         self._rest: Callable[[], Awaitable[None]] | None = None
 
     def open(self, take: Callable[[bytes], None], rest: Callable[[], Awaitable[None]]) -> None:
-        """`rest` returns when the stream wants to read on."""
+        """`rest` returns when the stream can read more."""
         self.take = take
         self._rest = rest
         self._pinging = self._loop.call_later(PING_S, self._ping)
@@ -122,13 +121,13 @@ class FrameFastPath:
             self._pinging.cancel()
 
     def _ping(self) -> None:
-        """By a timer of ours: the server's own pings hold a connection that is closed until the next one is due."""
+        """With our own timer: the server's pings keep a closed connection until the next ping is due."""
         self._pinging = self._loop.call_later(PING_S, self._ping)
         if not self._writer.is_closing():
             self._writer.write(_A_PING)
 
     def send(self, message: bytes) -> None:
-        """With everything else that is sent in this tick: a write costs more than making what is written."""
+        """Sent at the end of this tick with all other answers: a write costs more than an answer."""
         if not self._unsent:
             self._loop.call_soon(self.flush)
         self._unsent.append(framed(message))
@@ -139,7 +138,7 @@ class FrameFastPath:
             self._writer.write(b"".join(unsent))
 
     async def may_read_on(self) -> None:
-        """Until the client has read most of what it was sent, and the stream has room for more."""
+        """Wait until the stream has room, and the client has read most of what was sent."""
         if self._rest is not None:
             await self._rest()
         await self.drained()

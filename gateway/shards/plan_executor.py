@@ -1,7 +1,7 @@
-"""A plan carried out: its questions asked of the shards, round after round, until there is an answer.
+"""Executes a plan: sends its calls to the shards, round after round, until there is an answer.
 
-Nearly every plan is one round. A long one, that clears a queue slice by slice, goes on as long as somebody waits for
-it, and no longer than `ROUNDS_S`: whoever asks again goes on where it stopped.
+Nearly every plan is one round. A long one, which clears a queue slice by slice, continues as long as its client waits,
+and at most `ROUNDS_S`. A client that sends the request again continues where it stopped.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
 ROUNDS_S = 600.0  # all rounds of one request
-COURTESY_S = 1.0  # all rounds together that are asked when everything has happened already
+COURTESY_S = 1.0  # all rounds together, once everything that was asked for has happened
 
 
 async def carry_out(shards: Shards, plan: Plan, hung_up: Callable[[], Awaitable[None]] | None = None) -> Answer:
-    """`hung_up` returns when nobody waits for the answer any more."""
+    """`hung_up` returns when the client has disconnected."""
     outcome: Answer | Plan = plan
     if plan.instead is None and not plan.wait_s:
         outcome = plan.conclude(await ask_all(shards, plan.calls))
@@ -51,7 +51,7 @@ async def _go_on(shards: Shards, outcome: Answer | Plan, is_gone: Callable[[], b
 
 
 async def _ask_out_of_courtesy(shards: Shards, plan: Plan, instead: Answer, ends: float) -> Answer | Plan:
-    """A refusal now would deny what has been done."""
+    """The work is done, so a refusal now would be wrong: the answer is `instead`."""
     try:
         async with asyncio.timeout_at(ends):
             await asyncio.sleep(plan.wait_s)

@@ -1,7 +1,7 @@
-"""What the replicas of all shards say of themselves, put together for the people who look. Pure.
+"""Builds the views of shards and nodes from the statuses of the replicas. Pure.
 
-A gateway reaches the replicas of its own node; through them, those on other nodes. Each says what it knows: a replica
-how far it is, the leader when it last heard from whom.
+A gateway reaches the replicas of its own node, and those on other nodes through them. A replica reports its own
+progress; the leader also reports when it last heard from each of the others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,24 +22,24 @@ from corvo.queries.cluster import (
 )
 
 StatusOrError = ShardStatus | BaseException
-Group = Mapping[str, StatusOrError]  # what the replica on each node answered, by the node's name
+Group = Mapping[str, StatusOrError]  # the answer of the replica on each node, by the node's name
 
 UNREACHABLE = "unreachable"
 
 
 def members_of(status: ShardStatus) -> list[str]:
-    """Names of all nodes that hold a replica, or are to hold one; the one that answers is always there."""
+    """All nodes that have a replica, or are to get one; always with the node that answers."""
     members = status.members
     return sorted({status.node_id, *members.voters, *members.learners, *members.outgoing})
 
 
 def is_cluster(statuses: Sequence[ShardStatus]) -> bool:
-    """A node that has an address for others is one of a cluster, even when it is the only one."""
+    """A node with an address for other nodes is a cluster, even if it is the only one."""
     return any(status.nodes or len(members_of(status)) > 1 for status in statuses)
 
 
 def leader_of(group: Group) -> ShardStatus | None:
-    """The one of the latest term: an old leader that was cut off may not know yet."""
+    """The leader of the latest term: an old leader that was cut off may not know of it yet."""
     leaders = [status for status in _known(group) if status.role == "leader"]
     return max(leaders, key=lambda status: status.term, default=None)
 
@@ -98,7 +98,7 @@ def histogram_view(histograms: Sequence[Histogram]) -> HistogramView | None:
 
 
 def node_views(own_id: str, groups: Sequence[Group]) -> list[NodeView]:
-    """Every node that some shard knows. Reachable is one that answered for at least one shard."""
+    """Every node that a shard knows. A node is reachable if it answered for at least one shard."""
     addresses: dict[str, str] = {own_id: ""}
     answered: set[str] = set()
     for group in groups:
@@ -140,7 +140,7 @@ def _role(status: ShardStatus, belief: ReplicaStatus | None) -> str:
 
 
 def _transfer_views(group: Group) -> list[TransferView]:
-    """Both ends tell of a transfer; the sender is believed, the receiver where the sender does not answer."""
+    """Both ends report a transfer. The sender's report is used, or the receiver's if the sender does not answer."""
     found: dict[tuple[str, str], TransferView] = {}
     for is_outgoing in (False, True):
         for status in _known(group):

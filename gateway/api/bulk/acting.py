@@ -1,9 +1,9 @@
 """One slice of a bulk action, carried out by the shards that hold its jobs.
 
-Each shard gets one operation with all its jobs of the slice. A job that has moved is followed; what a shard could not
-decide, because it was away or had enough, is asked again: a shard remembers what it did in the slice, so that asking
-twice does nothing twice. One slice is under way at a time, whoever wants how many: between two of them the shards and
-this gateway belong to the workers.
+Each shard gets one operation with all its jobs of the slice. Moved jobs are followed. Jobs that a shard could not
+decide on, because it was unreachable or overloaded, are sent again: a shard remembers what it did in the slice, so a
+repeated operation changes nothing twice. This gateway runs one slice at a time, however many bulk actions there are, so
+that workers are served between two slices.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import settle
 
 ASK_AGAIN_S = 0.5
-# Said by circumstances, not by a job: the same slice is asked again.
+# About circumstances, not about a job: the same jobs are sent again.
 UNDECIDED = RETRYABLE | {"OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED"}
 
 
@@ -40,8 +40,8 @@ class Acting:
         kept_ms: int,
         goes_on: Callable[[], Awaitable[bool]],
     ) -> BulkCounts:
-        """What became of each job. `goes_on` is asked before a shard that cannot be had is asked again; when it says
-        no, its jobs are counted as refused."""
+        """The outcomes of all jobs, counted. `goes_on` is called before an unreachable shard is asked again; if it
+        returns False, the jobs of that shard count as refused."""
         tally = BulkCounts()
         left = job_ids
         while left:

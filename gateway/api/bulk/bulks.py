@@ -1,4 +1,4 @@
-"""Everything about bulk actions in one gateway, put together."""
+"""The parts of bulk actions in one gateway, put together."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ class Bulks:
         self._work = asyncio.ensure_future(self.running.run())
 
     async def stop(self) -> None:
-        """What is under way is taken up by whoever comes next: another gateway, or this one when it is back."""
+        """Another gateway, or the next process of this one, takes over the running operations."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.gather(self._work, return_exceptions=True)

@@ -1,8 +1,8 @@
 """Which jobs a bulk action is about, slice after slice: those that were named, or those that match a filter.
 
-A filter is pinned when the action is asked for: jobs that are made later are not touched. Its jobs are read page by
-page from `read.db` in the order of their creation, which no action changes; so the place behind a page means the same
-later, in another process, and on another node.
+A filter is pinned at the time of the request: jobs that are created later are not touched. Its jobs are read page by
+page from `read.db` in the order of their creation, which no action changes. So a cursor means the same later, in
+another process, and on another node.
 """
 
 from typing import NamedTuple, Protocol
@@ -31,7 +31,7 @@ class MatchPage(NamedTuple):
 
 class Jobs(Protocol):
     async def prepare(self) -> None:
-        """Before the first page that this process reads."""
+        """Called before the first page that this process reads."""
 
     async def page(self, cursor: str) -> MatchPage: ...
 
@@ -52,7 +52,7 @@ class Named:
 
 
 class Stored:
-    """The same, of an operation: the shard that keeps its record has them."""
+    """The same for an operation: the shard that stores its record has the ids."""
 
     def __init__(self, shards: Shards, bulk_id: str) -> None:
         self._shards = shards
@@ -68,7 +68,7 @@ class Stored:
 
 
 class Matching:
-    """Everything that passes a filter."""
+    """All jobs that match a filter."""
 
     def __init__(self, shards: Shards, read_db: ReadDb, wanted: SearchBody) -> None:
         self._shards = shards
@@ -79,7 +79,7 @@ class Matching:
         await catch_up(self._shards, self._read_db)
 
     async def page(self, cursor: str) -> MatchPage:
-        """May be empty where others follow: a search that looks at many jobs and finds few has a limit of its own."""
+        """A page may be empty and not the last: a search stops after a number of jobs, however few match."""
         body = msgspec.structs.replace(
             self._wanted, sort="created_at", order="asc", limit=BULK_SLICE, cursor=cursor or None
         )
@@ -92,12 +92,12 @@ def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:
         return Stored(shards, bulk.id)
     try:
         return Matching(shards, read_db, _decode_filter(bulk.filter))
-    except msgspec.MsgspecError as error:  # put down by a newer version
+    except msgspec.MsgspecError as error:  # written by a newer version
         raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot read it: {error}", field="filter") from None
 
 
 def pinned(wanted: SearchBody, now_ns: int) -> SearchBody:
-    """What exists by now, and passes."""
+    """The filter, limited to jobs that exist now."""
     return msgspec.structs.replace(wanted, created_before=_sooner(wanted.created_before, now_ns))
 
 
@@ -106,5 +106,5 @@ def _sooner(text: str | None, now_ns: int) -> str:
         try:
             now_ns = min(parse_rfc3339(text), now_ns)
         except ValueError:
-            return text  # the search says what is wrong with it
+            return text  # the search refuses it, with the reason
     return to_rfc3339(now_ns)

@@ -1,6 +1,6 @@
-"""`GET /bulk/{id}/progress`: how an operation gets on, as server-sent events, on any node, for any number of listeners.
+"""`GET /bulk/{id}/progress`: the progress of an operation as server-sent events, on any node, for many listeners.
 
-The record on shard 0 is looked at now and then, once for all listeners of this gateway; nothing is kept for one that
+The record on shard 0 is read twice a second, once for all listeners of this gateway. Nothing is kept for a client that
 does not read. The stream ends with the operation.
 """
 
@@ -46,7 +46,7 @@ class ProgressStream:
         return Answer(200, Streaming(b"text/event-stream", run))
 
     async def _look(self, bulk_id: str) -> Bulk:
-        """The record as it was a moment ago; one question, whoever asks."""
+        """A recent record; one query for all listeners."""
         at, look = self._looks.get(bulk_id, (0.0, None))
         if look is None or monotonic() - at >= self._look_every_s / 2:
             look = self._shards.ask(BULK_SHARD, GetBulk(bulk_id)).future
@@ -54,7 +54,7 @@ class ProgressStream:
         try:
             return await asyncio.shield(look)
         except Refusal:
-            self._looks.pop(bulk_id, None)  # the next one asks anew
+            self._looks.pop(bulk_id, None)  # the next listener asks again
             raise
 
     async def _tell(self, bulk: Bulk, write: Write) -> None:

@@ -1,7 +1,7 @@
-"""`POST /jobs/bulk`: counted first; few jobs are done within the request, many become an operation.
+"""`POST /jobs/bulk`: counts the jobs; a few are changed within the request, many become an operation.
 
-Within a request nothing is put down: whoever hangs up, or loses this gateway half-way, asks again, and what was done
-stays done. An operation goes on by itself (`gateway/api/bulk/running.py`).
+An action within a request stores no record: a client that disconnects, or loses this gateway, sends the request again,
+and the jobs already changed stay changed. An operation continues on its own (`gateway/api/bulk/running.py`).
 """
 
 import asyncio
@@ -39,9 +39,9 @@ from gateway.shards.client import Shards
 from gateway.shards.plan_executor import carry_out
 
 AT_ONCE_S = 60.0  # all slices of one request
-REQUESTS_MAX = 16  # at a time: each waits for the slices of the others
+REQUESTS_MAX = 16  # at a time, because they take turns
 SAMPLE = 10
-ACCEPTED = "processing"  # one word for queued and running: which it is, the operation itself tells
+ACCEPTED = "processing"  # stands for queued and running; `GET /bulk/{id}` says which
 
 
 class MatchedJobs(NamedTuple):

@@ -1,8 +1,8 @@
-"""Bulk operations at work: this gateway looks for one that nobody has, claims it, and does it slice by slice.
+"""Runs bulk operations: the gateway looks for one that no gateway has claimed, claims it, and runs it slice by slice.
 
-What is known of an operation is in its record on shard 0; here is nothing that a crash could lose. A slice is put down
-there before it is done, so the gateway that takes over begins with that very slice. A few operations are worked on at a
-time, and take turns (`gateway/api/bulk/acting.py`).
+The state of an operation is its record on shard 0; a crash here loses nothing. A slice is recorded before it is run, so
+the gateway that takes over starts with exactly that slice. A few operations run at a time, and take turns
+(`gateway/api/bulk/acting.py`).
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from gateway.api.bulk.matching import Jobs, MatchPage, jobs_of
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 
-LOOK_EVERY_S = 2.0  # for operations of gateways that are no more; one's own are taken up at once
+LOOK_EVERY_S = 2.0  # for operations of gateways that died; our own are started at once
 AT_A_TIME = 4
-PAUSE_S = 1.0  # before something that could not be had is asked for again
-SLOW_SEARCHES_MAX = 5  # in a row: this filter will not get faster
+PAUSE_S = 1.0  # before a retry
+SLOW_SEARCHES_MAX = 5  # in a row; the filter will not get faster
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class Running:
         self._wake.set()
 
     async def run(self) -> None:
-        """For ever."""
+        """Until it is cancelled."""
         try:
             while True:
                 self._wake.clear()
@@ -80,7 +80,7 @@ class Running:
             log.error("a bulk operation was dropped; it is taken up when its lease is over", exc_info=error)
 
     async def claim(self) -> Bulk | None:
-        """Asked first without an entry of the log: nearly always there is nothing."""
+        """First a query, which writes no log entry: nearly always there is nothing to claim."""
         waiting: list[Bulk] = await self._shards.ask(BULK_SHARD, ListBulks())
         now = self._context.clock_ns()
         if not any(is_free(bulk, self._seat, self._gateway, now) for bulk in waiting):
@@ -90,7 +90,7 @@ class Running:
         return bulk
 
     async def work(self, bulk: Bulk) -> None:
-        """Until it has ended, or another gateway has it."""
+        """Until the operation has ended, or another gateway has claimed it."""
         log.info("bulk operation taken up", id=bulk.id, slice=bulk.step, processed=bulk.tally.processed)
         try:
             status = await self._slices(bulk)
@@ -127,7 +127,7 @@ class Running:
         return not known.is_cancelling
 
     async def _report(self, bulk: Bulk, step: int, tally: BulkCounts, page: MatchPage, failure: str) -> Status:
-        """As often as it takes: the same report twice is one."""
+        """Retried until it arrives: a repeated report changes nothing."""
         report = AdvanceBulk(bulk.id, bulk.claim, step, tally, *page, BULK_LEASE_MS, failure)
         while True:
             try:
@@ -141,8 +141,8 @@ class Running:
 
 
 class JobReader:
-    """The pages of one operation. What cannot be read at the moment is an empty page, after a pause: so the operation
-    stays alive, and whoever cancels it is heard."""
+    """The pages of one operation. A page that cannot be read now is an empty page after a pause, so that the operation
+    keeps its claim and can be cancelled."""
 
     def __init__(self, shards: Shards, read_db: ReadDb, bulk: Bulk, pause_s: float = PAUSE_S) -> None:
         self._shards = shards

@@ -1,6 +1,6 @@
-"""Granian: its parser and sockets are Rust, in a thread beside our loop; the extra `fast`.
+"""Granian: parser and sockets in Rust, in a thread beside our loop. Installed by the extra `fast`.
 
-It runs inside the gateway's process and loop (`granian.server.embed`), because the links to the shards live there.
+It runs inside the gateway's process and loop (`granian.server.embed`), because the connections to the shards are there.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ GONE = {"type": "websocket.disconnect", "code": 1006}
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-CONNECTIONS_MAX = 32_768  # more wait to be accepted; those of long polls and streams count all the time
+CONNECTIONS_MAX = 32_768  # more wait to be accepted; long polls and streams count as long as they are open
 HEAD_BYTES_MAX = 32 * 1024
-MUST_RESTART_TO_RENEW = True  # it reads the files itself, once
-IDLE_MS = 30_000  # between requests, also for the head of one; a long poll is not idle
+MUST_RESTART_TO_RENEW = True  # it reads the files itself, at the start
+IDLE_MS = 30_000  # between requests, and for the head of one; a long poll is not idle
 
 
 class _Embedded(Server):  # type: ignore[misc]  # granian's types are not looked at
@@ -62,21 +62,21 @@ def _secure(certificate: Certificate) -> dict[str, Any]:
             max_headers_size=HTTP2_HEAD_BYTES_MAX,
             initial_stream_window_size=64 * 1024,
             max_send_buffer_size=64 * 1024,
-            keep_alive_interval=IDLE_MS,  # of a ping, by which a client is missed that has gone without a word
+            keep_alive_interval=IDLE_MS,  # between pings, which find clients that are gone
         ),
     }
 
 
 class _Stream:
-    """A WebSocket that does what Granian's alone would not: it refuses messages that are too long, sends one at a time,
-    and can be closed while somebody waits for the next message."""
+    """A WebSocket with what Granian lacks: it refuses messages that are too long, sends one at a time, and can be
+    closed while a task waits for the next message."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
-        self._sending = asyncio.Lock()  # two at once to a client that does not read can bring its loop to a stop
-        self._waiting: asyncio.Task[Any] | None = None  # who waits for the next message
-        self._last_word: MutableMapping[str, Any] = {}  # what closes it; empty while it is open
+        self._sending = asyncio.Lock()  # two sends at once to a client that does not read can block its loop
+        self._waiting: asyncio.Task[Any] | None = None  # the task that waits for the next message
+        self._last_word: MutableMapping[str, Any] = {}  # the message that closes it; empty while it is open
 
     def _is_closed(self) -> bool:
         return bool(self._last_word)
@@ -106,13 +106,13 @@ class _Stream:
             if message["type"] == "websocket.close":
                 self._last_word = message
                 if self._waiting is not None:
-                    self._waiting.cancel()  # sent now, it would wait for the next message too: who waits sends it
+                    self._waiting.cancel()  # a send now would wait for the next message too: the waiting task sends it
                     return
             await self._send(message)
 
 
 class _Front:
-    """Between Granian and the application: what it counts or says differently from others."""
+    """Between Granian and the application: corrects what Granian counts or reports differently from other servers."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -155,7 +155,7 @@ async def serve(
     await stop.wait()
     try:
         async with asyncio.timeout(graceful_s):
-            await front.await_streams()  # it would cut them off; of requests it waits for the answers
+            await front.await_streams()  # Granian would cut streams off; for requests it waits
             server.stop()
             await serving
     except TimeoutError:
