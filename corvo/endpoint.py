@@ -1,8 +1,8 @@
-"""What an operation is, and how a request over HTTP becomes one.
+"""The types of operations, queries and endpoints.
 
-An operation is a struct with a number, fields and `apply`. Its number is its name in the log for ever. Beside it, in
-the same file, stand the endpoints that ask for it: each knows its route, its body, and `plan`, which turns a checked
-body into operations for shards and the shards' results into one answer. All of it is pure; the gateway does the I/O.
+An operation is a struct with a number, fields and `apply`. Its number identifies it in the log and never changes. The
+same file holds its endpoints: each has a route, a body, and `plan`, which turns a checked body into operations for
+shards, and their results into one answer. All of it is pure; the gateway does the I/O.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -18,13 +18,13 @@ K = TypeVar("K")
 
 
 class Operation(msgspec.Struct, array_like=True):
-    """A change that is asked of one shard.
+    """A change to the state of one shard.
 
-    `apply` sees the state and the machine's time (`tables.now`) and nothing else. It either changes the state and
-    returns a result, or raises `Refusal` having changed nothing. Operations on several items refuse item by item.
+    `apply` sees only the state and its time (`tables.now`). It either changes the state and returns a result, or raises
+    `Refusal` and has changed nothing. Operations on several items refuse each item on its own.
     """
 
-    result: ClassVar[Any] = None  # type of what `apply` returns, for the decoder at the other end
+    result: ClassVar[Any] = None  # type of the result, for the decoder at the other end
 
     def apply(self, tables: Tables) -> Any:
         raise NotImplementedError
@@ -34,7 +34,7 @@ Steps = Generator[Callable[[Tables], Any], Any, T]
 
 
 class Compound(Operation):
-    """An operation of many steps, in which each step sees the consequences of those before it.
+    """An operation of many steps, each of which sees the effects and cascades of the steps before it.
 
     `steps` yields each step as a function of the tables. The engine runs the step and its cascades, then sends back the
     step's result, or throws its `Refusal`. What `steps` returns is the result of the operation.
@@ -45,24 +45,24 @@ class Compound(Operation):
 
 
 class Query(msgspec.Struct, array_like=True):
-    """A question to one shard, answered without an entry in the log."""
+    """A question to one shard, answered without a log entry."""
 
     result: ClassVar[Any] = None
 
 
 class Read(Query):
-    """A question whose answer is never older than any answer given before it was asked: linearizable."""
+    """A linearizable query: its answer reflects every change that was acknowledged before it was sent."""
 
     def read(self, tables: Tables) -> Any:
         raise NotImplementedError
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A public JSON body. Strict: an unknown field is a typing mistake, and the caller is told so."""
+    """A public JSON body. Strict: an unknown field is refused, because it is usually a typing mistake."""
 
 
 class PlanContext(msgspec.Struct, frozen=True):
-    """What planning needs to know beside the body: everything that is not the request's own is handed in."""
+    """Everything that `plan` needs besides the request."""
 
     shard_count: int
     payload_bytes_max: int
@@ -77,11 +77,11 @@ class Answer(NamedTuple):
 
 class Plan(NamedTuple):
     calls: list[tuple[int, Operation | Query]]  # shard, what to ask of it
-    # The results, in the order of the calls. Where they lead to further questions, another plan.
+    # (results in the order of the calls) → the answer, or another plan when more must be asked.
     conclude: Callable[[list[Any]], "Answer | Plan"]
     wait_s: float = 0.0  # a pause before the calls
-    # What is answered when the shards refuse or take too long: everything that was asked for has happened already, and
-    # this round is a courtesy to the caller.
+    # The answer when the shards refuse or take too long: the request itself is done, and this round only waits for its
+    # effects on other shards.
     instead: Answer | None = None
 
 
@@ -101,17 +101,17 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     example: dict[str, Any] | None = None  # a body that is accepted, as JSON; every endpoint with a body has one
     query: type[msgspec.Struct] | None = None  # parameters after the `?`
     answers: dict[int, Any]  # status → type of the answer
-    media: str = "application/json"  # of the answers; of a stream, its events are of that type
+    media: str = "application/json"  # of the answers; for a stream, of its events
     refusals: tuple[str, ...] = ()  # codes beyond those that every route can give
     plan: Callable[..., Plan] | None = (
         None  # (context, body, *path parameters); None: composed by the gateway, or a read of read.db
     )
-    name: str  # of what serves it where there is no plan; metric label; the client's method
-    wait_s: float = 0.0  # how long the server may hold back the answer on purpose, beyond a `timeout` in the body
+    name: str  # the gateway's handler where there is no plan; the client's method
+    wait_s: float = 0.0  # how long the server may delay the answer on purpose, beyond a `timeout` in the body
 
 
 def spread(items: Sequence[T], shard_of: Callable[[T], K | None]) -> dict[K, list[int]]:
-    """Item numbers grouped by shard, each group in the order of the request; an item of no shard is in none."""
+    """Item numbers grouped by shard, each group in the order of the request; an item without a shard is left out."""
     groups: dict[K, list[int]] = {}
     for number, item in enumerate(items):
         shard = shard_of(item)
@@ -121,8 +121,8 @@ def spread(items: Sequence[T], shard_of: Callable[[T], K | None]) -> dict[K, lis
 
 
 def gather(unasked: list[Any], groups: dict[int, list[int]], results: list[list[Any]]) -> list[Any]:
-    """The reverse of `spread`: results of all shards back in the order of the request. `unasked` holds, item by item,
-    what stands where no shard was asked."""
+    """The reverse of `spread`: the results of all shards in the order of the request. `unasked` holds the results of
+    items for which no shard was asked."""
     gathered = list(unasked)
     for numbers, group in zip(groups.values(), results, strict=True):
         for number, result in zip(numbers, group, strict=True):

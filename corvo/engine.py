@@ -18,7 +18,7 @@ from corvo.state.tables import Changes, Tables
 def apply_entry(
     tables: Tables, index: int, term: int, now: int, operations: list[Operation]
 ) -> tuple[list[Any], Changes]:
-    """Results in the order of the operations, and what they altered together."""
+    """Results in the order of the operations, and the changes of all of them."""
     tables.begin(index, term, now)
     results = [_apply(tables, operation) for operation in operations]
     return results, tables.seal()

@@ -1,10 +1,10 @@
-"""What travels between gateway, mirror and shard over ZeroMQ, and what stands in a Raft entry.
+"""Messages between gateway, mirror and shard over ZeroMQ, and the payload of a Raft entry.
 
-A message is everything that waited in one turn of the sender's loop: many calls in one frame, many replies in one
-frame. Operations travel as bytes inside the calls, so that a shard copies them into its log without encoding them
-again. ZeroMQ may lose any message: each call has an id and a deadline, and no reply means "unknown", never "done".
+One message holds everything that waited in one turn of the sender's loop: many calls, or many replies. Calls carry
+operations as bytes, which the shard copies into its log without encoding them again. ZeroMQ may lose any message: each
+call has an id and a deadline, and no reply means "unknown", never "done".
 
-To change a format: raise VERSION; a receiver refuses what it does not know. Fields are added last, with defaults.
+To change a format: add fields last, with defaults, or raise VERSION; a receiver refuses an unknown version.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from corvo.queries import QUERIES, AnyQuery
 
 T = TypeVar("T")
 VERSION = 1
-_UNSIGNED_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}  # msgpack's heads of unsigned integers
+_UNSIGNED_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}  # msgpack's first bytes of unsigned integers
 
 encode = msgspec.msgpack.Encoder().encode
 decode_ask = msgspec.msgpack.Decoder(AnyOperation | AnyQuery).decode
@@ -29,8 +29,8 @@ _RESULT_DECODERS = {ask: msgspec.msgpack.Decoder(ask.result).decode for ask in _
 
 class Call(NamedTuple):
     id: int
-    deadline_ms: int  # from now; past it nobody waits for the reply
-    ask: bytes  # an operation or a query; empty: forget the call with this id
+    deadline_ms: int  # from now; after it the caller has stopped waiting
+    ask: bytes  # an operation or a query; empty: cancel the call with this id
 
 
 class Reply(NamedTuple):
@@ -50,7 +50,7 @@ class Replies(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
-    """The payload of one Raft entry: the leader's clock and everything that waited in its turn."""
+    """The payload of one Raft entry: the leader's clock and all operations of its turn."""
 
     now: int
     operations: list[bytes]
@@ -67,7 +67,7 @@ def encode_calls(calls: list[Call]) -> bytes:
 
 
 def decode_calls(message: bytes) -> list[Call]:
-    """ValueError when the bytes are no message of ours: the sender is dropped, not believed."""
+    """ValueError when the bytes are not one of our messages; the caller then drops the sender."""
     calls: Calls = _decode(_decode_calls, message)
     if calls.version != VERSION:
         raise ValueError(f"wire version {calls.version}, this process speaks {VERSION}")
@@ -86,7 +86,7 @@ def decode_replies(message: bytes) -> list[Reply]:
 
 
 def decode_result(ask: type[Operation] | type[Query], reply: Reply) -> Any:
-    """The result as the ask's type, or the refusal raised."""
+    """The result, decoded as the ask's type. Raises the refusal if it was refused."""
     if reply.is_refused:
         raise _decode_refused(reply.result).to_refusal()
     return _RESULT_DECODERS[ask](reply.result)
@@ -97,8 +97,8 @@ def reply_to(call_id: int, result: Any) -> Reply:
 
 
 def tag_of(ask: bytes) -> int:
-    """The number of an operation or query, without decoding the rest of it; -1 for what is neither."""
-    head = 3 if ask[:1] == b"\xdc" else 1  # arrays of up to 15 fields have a head of one byte
+    """The number of an operation or query, without decoding the rest; -1 for anything else."""
+    head = 3 if ask[:1] == b"\xdc" else 1  # arrays of up to 15 fields begin with one byte
     first = ask[head] if len(ask) > head else 0xFF
     if first < 0x80:
         return first
@@ -117,7 +117,7 @@ def operations_of(payload: bytes) -> tuple[int, list[Operation]]:
 
 
 def pieces(items: list[T], size_of: Callable[[T], int], bytes_max: int, count_max: int = 2**62) -> Iterator[list[T]]:
-    """All in one, unless that would be larger than a message should be; in their order."""
+    """The items in order, in as few pieces of at most `bytes_max` as possible."""
     size = first = 0
     for number, item in enumerate(items):
         size += size_of(item)

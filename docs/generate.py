@@ -104,7 +104,7 @@ ERRORS = {
     "TOO_MANY_SCHEDULES": "The shard has its maximum of schedules. Delete some, or use jobs that enqueue jobs.",
     "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; `error` names it.",
     "JOB_MOVED": "Between processes only: the job is on another shard; the gateway asks there. Never an answer.",
-    "BATCH_SEALED": "The batch takes no more jobs. Create another one.",
+    "BATCH_SEALED": "The batch accepts no more jobs. Create another one.",
     "METHOD_NOT_ALLOWED": "The path exists, but not for this method.",
     "REQUEST_TIMEOUT": "The body did not arrive in time.",
     "WRONG_STATE": "The job is in a state that does not allow this; `error` names the state.",

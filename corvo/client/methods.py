@@ -66,7 +66,7 @@ class Methods:
         return self.call(call_of("enqueue_batch", body))
 
     def fetch(self, body: FetchBody) -> FetchedJob | None:
-        """Claim one job, waiting for it when there is none."""
+        """Claim one job, waiting if there is none."""
         return self.call(call_of("fetch", body))
 
     def fetch_batch(self, body: FetchBatchBody) -> FetchedBatch:
@@ -74,7 +74,7 @@ class Methods:
         return self.call(call_of("fetch_batch", body))
 
     def ack_batch(self, body: AckBatchBody) -> AckedBatch:
-        """Complete up to 512 jobs; each is answered for itself."""
+        """Complete up to 512 jobs; each has its own result."""
         return self.call(call_of("ack_batch", body))
 
     def ack(self, job_id: str, body: AckBody | None = None) -> Acked:
@@ -82,7 +82,7 @@ class Methods:
         return self.call(call_of("ack", body, job_id=job_id))
 
     def fail_batch(self, body: FailBatchBody) -> FailedBatch:
-        """Fail up to 512 jobs; each is answered for itself."""
+        """Fail up to 512 jobs; each has its own result."""
         return self.call(call_of("fail_batch", body))
 
     def fail(self, job_id: str, body: FailBody | None = None) -> Failed:
@@ -94,15 +94,15 @@ class Methods:
         return self.call(call_of("heartbeat", body))
 
     def cancel(self, job_id: str, body: CancelBody | None = None) -> Cancelled:
-        """Cancel a job that has not ended; the worker of an active one gets a grace to stop."""
+        """Cancel a job that has not ended; the worker of an active job gets time to stop."""
         return self.call(call_of("cancel", body, job_id=job_id))
 
     def retry(self, job_id: str) -> Done:
-        """Run a job again that has ended, or a scheduled one at once, with all its attempts."""
+        """Run an ended job again, or a scheduled job at once, with all its attempts."""
         return self.call(call_of("retry", job_id=job_id))
 
     def requeue(self, job_id: str) -> Done:
-        """Run a dead job once more; the attempts it has had stay counted."""
+        """Run a dead job once more; its attempts are not reset."""
         return self.call(call_of("requeue", job_id=job_id))
 
     def hold(self, job_id: str, body: HoldBody | None = None) -> Done:
@@ -118,11 +118,11 @@ class Methods:
         return self.call(call_of("reject", body, job_id=job_id))
 
     def move(self, job_id: str, body: MoveBody) -> Done:
-        """Put a job that is not active into another queue; it keeps its id."""
+        """Move a job that is not active to another queue; it keeps its id."""
         return self.call(call_of("move", body, job_id=job_id))
 
     def change_priority(self, job_id: str, body: PriorityBody) -> Done:
-        """Give a job that waits another priority."""
+        """Change the priority of a waiting job."""
         return self.call(call_of("change_priority", body, job_id=job_id))
 
     def reschedule(self, job_id: str, body: RescheduleBody) -> Done:
@@ -130,7 +130,7 @@ class Methods:
         return self.call(call_of("reschedule", body, job_id=job_id))
 
     def replay(self, job_id: str, body: ReplayBody) -> Enqueued:
-        """Enqueue a new job that begins at the checkpoint of this one."""
+        """Enqueue a new job that starts at the checkpoint of this one."""
         return self.call(call_of("replay", body, job_id=job_id))
 
     def delete_job(self, job_id: str) -> Done:
@@ -138,11 +138,11 @@ class Methods:
         return self.call(call_of("delete_job", job_id=job_id))
 
     def bulk(self, body: BulkBody) -> BulkDone | BulkStarted:
-        """One action on many jobs: those named, or all that match, on all shards."""
+        """One action on many jobs on all shards: a list of ids, or all that match a filter."""
         return self.call(call_of("bulk", body))
 
     def cancel_bulk(self, bulk_id: str) -> BulkView:
-        """Stop a bulk operation after the slice that is under way; what it has done stays done."""
+        """Stop a bulk operation after its current slice; changes that it made stay."""
         return self.call(call_of("cancel_bulk", bulk_id=bulk_id))
 
     def create_batch(self, body: BatchBody | None = None) -> BatchMade:
@@ -150,19 +150,19 @@ class Methods:
         return self.call(call_of("create_batch", body))
 
     def seal_batch(self, batch_id: str) -> Sealed:
-        """Seal a batch: when all its jobs have ended, its callbacks are made."""
+        """Seal a batch: when all its jobs have ended, its callback jobs are created."""
         return self.call(call_of("seal_batch", batch_id=batch_id))
 
     def seal_batch_by_its_old_path(self, batch_id: str) -> Sealed:
-        """The same under the path that published clients know."""
+        """The same under the path that published clients use."""
         return self.call(call_of("seal_batch_by_its_old_path", batch_id=batch_id))
 
     def create_schedule(self, body: CreateScheduleBody) -> ScheduleView:
-        """Make a cron schedule; one that exists with the same terms is answered."""
+        """Create a cron schedule; if it exists with the same terms, it is returned."""
         return self.call(call_of("create_schedule", body))
 
     def update_schedule(self, schedule_id: str, body: UpdateScheduleBody) -> ScheduleView:
-        """Change a schedule, named by its id or name; what is not given stays."""
+        """Change a schedule, by its id or name; fields that are not given stay."""
         return self.call(call_of("update_schedule", body, schedule_id=schedule_id))
 
     def delete_schedule(self, schedule_id: str) -> DeletedSchedule:
@@ -170,31 +170,31 @@ class Methods:
         return self.call(call_of("delete_schedule", schedule_id=schedule_id))
 
     def pause_schedule(self, schedule_id: str) -> ScheduleView:
-        """Let no slot of a schedule fire until it is resumed."""
+        """Pause a schedule: no slot fires until it is resumed."""
         return self.call(call_of("pause_schedule", schedule_id=schedule_id))
 
     def resume_schedule(self, schedule_id: str) -> ScheduleView:
-        """Let the slots of a paused schedule fire again, from now on."""
+        """Resume a paused schedule: its slots fire again from now on."""
         return self.call(call_of("resume_schedule", schedule_id=schedule_id))
 
     def run_schedule(self, schedule_id: str) -> Enqueued:
-        """Make the job of a schedule at once, beside its slots."""
+        """Create the job of a schedule at once, in addition to its slots."""
         return self.call(call_of("run_schedule", schedule_id=schedule_id))
 
     def pause_queue(self, name: str) -> QueueChanged:
-        """Give out no more jobs of a queue; one that does not exist is made."""
+        """Stop claims from a queue; it is created if it does not exist."""
         return self.call(call_of("pause_queue", name=name))
 
     def resume_queue(self, name: str) -> QueueChanged:
-        """Give out jobs of a queue again, after a pause or a drain."""
+        """Allow claims from a queue again, after a pause or a drain."""
         return self.call(call_of("resume_queue", name=name))
 
     def drain_queue(self, name: str) -> QueueDraining:
-        """Give out no more jobs of a queue, and say how many are still active."""
+        """Stop claims from a queue, and report how many jobs are still active."""
         return self.call(call_of("drain_queue", name=name))
 
     def clear_queue(self, name: str) -> QueueCleared:
-        """Delete the jobs of a queue that wait: pending, scheduled and retrying ones."""
+        """Delete the waiting jobs of a queue: pending, scheduled and retrying."""
         return self.call(call_of("clear_queue", name=name))
 
     def delete_queue(self, name: str, query: DeleteQueueQuery | None = None) -> QueueChanged:
@@ -206,23 +206,23 @@ class Methods:
         return self.call(call_of("set_concurrency", body, name=name))
 
     def set_throttle(self, name: str, body: ThrottleBody) -> QueueChanged:
-        """Limit how many jobs of a queue are given out in any span of time."""
+        """Limit the claims from a queue within any span of time."""
         return self.call(call_of("set_throttle", body, name=name))
 
     def remove_throttle(self, name: str) -> QueueChanged:
-        """Give out jobs of a queue as fast as workers ask for them."""
+        """Remove the throttle of a queue."""
         return self.call(call_of("remove_throttle", name=name))
 
     def set_retention(self, name: str, body: RetentionBody) -> QueueChanged:
-        """Say how long jobs of a queue are kept after their end."""
+        """Set how long jobs of a queue are kept after their end."""
         return self.call(call_of("set_retention", body, name=name))
 
     def dead(self, query: StateListQuery | None = None) -> SearchAnswer:
-        """Jobs that have failed for good."""
+        """Jobs that have no attempts left."""
         return self.call(call_of("dead", None, query))
 
     def held(self, query: StateListQuery | None = None) -> SearchAnswer:
-        """Jobs that wait for somebody to approve them."""
+        """Jobs that wait for approval."""
         return self.call(call_of("held", None, query))
 
     def get_job(self, job_id: str) -> JobView:
@@ -230,7 +230,7 @@ class Methods:
         return self.call(call_of("get_job", job_id=job_id))
 
     def bulk_get(self, body: BulkGetBody) -> JobsView:
-        """Many jobs by their ids, in that order; those that nobody knows are left out."""
+        """Many jobs by their ids, in that order; unknown ids are left out."""
         return self.call(call_of("bulk_get", body))
 
     def bulks(self, query: BulksQuery | None = None) -> list[BulkView]:
@@ -238,7 +238,7 @@ class Methods:
         return self.call(call_of("bulks", None, query))
 
     def get_bulk(self, bulk_id: str) -> BulkView:
-        """One bulk operation: how far it is, and what went wrong."""
+        """One bulk operation: its progress and its errors."""
         return self.call(call_of("get_bulk", bulk_id=bulk_id))
 
     def get_batch(self, batch_id: str) -> BatchView:
@@ -250,7 +250,7 @@ class Methods:
         return self.call(call_of("batches", None, query))
 
     def why(self, job_id: str) -> WhyView:
-        """Why a job is not running, or that it is."""
+        """Why a job is not running."""
         return self.call(call_of("why", job_id=job_id))
 
     def schedules(self) -> list[ScheduleView]:
@@ -266,7 +266,7 @@ class Methods:
         return self.call(call_of("search", body))
 
     def fulltext(self, query: FulltextQuery) -> FulltextAnswer:
-        """Jobs whose payload, tags, result or errors hold all of these words."""
+        """Jobs whose payload, tags, result or errors contain all of these words."""
         return self.call(call_of("fulltext", None, query))
 
     def queues(self, query: QueuesQuery | None = None) -> list[QueueView]:
@@ -274,7 +274,7 @@ class Methods:
         return self.call(call_of("queues", None, query))
 
     def get_queue(self, name: str) -> QueueDetail:
-        """One queue with its counts, its limits and what is left in it."""
+        """One queue with its counts, its limits and its remaining jobs."""
         return self.call(call_of("get_queue", name=name))
 
     def workers(self) -> list[WorkerView]:
@@ -286,19 +286,19 @@ class Methods:
         return self.call(call_of("get_worker", worker_id=worker_id))
 
     def throughput(self, query: ThroughputQuery | None = None) -> list[ThroughputPoint]:
-        """What happened minute by minute, over all queues; kept for a day."""
+        """Counts by the minute over all queues; kept for a day."""
         return self.call(call_of("throughput", None, query))
 
     def queue_throughput(self, name: str, query: ThroughputQuery | None = None) -> list[ThroughputPoint]:
-        """What happened in a queue minute by minute; kept for a day."""
+        """Counts of a queue by the minute; kept for a day."""
         return self.call(call_of("queue_throughput", None, query, name=name))
 
     def error_groups(self, query: ErrorGroupsQuery | None = None) -> ErrorGroupsAnswer:
-        """Failures grouped by what they say, the most frequent first."""
+        """Failures grouped by their message, the most frequent first."""
         return self.call(call_of("error_groups", None, query))
 
     def cluster_status(self) -> ClusterStatus:
-        """Health and figures of every shard and all its replicas."""
+        """Status and figures of every shard and all its replicas."""
         return self.call(call_of("cluster_status"))
 
     def info(self) -> ServerInfo:
@@ -314,11 +314,11 @@ class Methods:
         return self.call(call_of("cluster_remove", body))
 
     def cluster_transfer(self, body: TransferBody) -> MembersView:
-        """Hand the leadership of one shard, or of all, to a node."""
+        """Transfer the leadership of one shard, or of all, to a node."""
         return self.call(call_of("cluster_transfer", body))
 
     def rebuild_read_db(self, query: RebuildQuery | None = None) -> RebuildView:
-        """Build this node's read database anew, beside the one that is read, and put it in its place."""
+        """Rebuild this node's read database beside the one in use, then replace it."""
         return self.call(call_of("rebuild_read_db", None, query))
 
     def rebuild_sqlite(self, query: RebuildQuery | None = None) -> RebuildView:

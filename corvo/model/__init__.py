@@ -1,1 +1,1 @@
-"""What a job is: records, the table of its life, limits, errors. Pure values; imports nothing else of Corvo."""
+"""The job model: records, the table of states, limits, errors. Pure values; imports no other part of Corvo."""

@@ -5,21 +5,21 @@ An expression is one of
 - five fields: minute, hour, day of month, month, day of week (0 and 7 are Sunday). Each is a list of `*`, values,
   ranges (`9-17`; `fri-mon` goes round the end) and steps (`*/5`, `10/15`, `8-18/2`). Months and weekdays may be
   named. `L` is the last day of the month, `fri#2` the second Friday, `L5` the last one; `?` is `*` in the fields
-  of the day. When both of these are restricted (anything but `*` or `?`), a day that suits either will do;
+  of the day. When both of these are restricted (anything but `*` or `?`), a day that matches either one fires;
 - six fields: the same with the seconds at the END (not first, as in Quartz);
 - `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly`, `@annually`;
 - `@every 90s`: whole multiples of the span counted from 1970-01-01T00:00:00Z, in any time zone, at least a second.
 
 **When the clocks change**, the rule is Vixie cron's. A slot whose wall time is skipped in spring fires at the first
 moment after the gap; slots that meet at one moment fire once. A slot whose wall time comes twice in autumn fires
-once, at the first occurrence, when the hours are fixed; when the hour field holds a `*` or a step, the schedule means
-"every so often", follows elapsed time and fires in both. Two departures: Vixie takes a `*` in the minutes for "every
-so often" as well, and for such schedules leaves out what falls into the gap, where we never lose a slot.
+once, at the first occurrence, when the hours are fixed; when the hour field holds a `*` or a step, the schedule is
+periodic, follows elapsed time and fires in both. Two departures: Vixie also treats a `*` in the minutes as periodic,
+and drops the slots of periodic schedules that fall into the gap; we never lose a slot.
 
 Replicas must find the same moments. So the time zones are those of the pinned `tzdata` package and never those of
-the machine, and the forms `H` and `R` (hashed, random) of other crons are refused. Expressions are read here and
-not by croniter: it takes `9-9` for all hours, `59/5` for all minutes by fives and `*/90` for the full hour, in six
-fields it refuses Sunday as 7, and where clocks change its search follows another rule.
+the machine, and the forms `H` and `R` (hashed, random) of other crons are refused. We do not use croniter here: it
+reads `9-9` as every hour, `59/5` as every five minutes and `*/90` as every full hour, with six fields it refuses Sunday
+as 7, and it follows another rule where clocks change.
 """
 
 import re
@@ -65,7 +65,7 @@ class Field(msgspec.Struct, frozen=True):
     name: str
     low: int
     size: int
-    high: int  # the highest value that may be written: with Sunday as 7, one more than there are
+    high: int  # the highest value that may be written; for weekdays 7, because Sunday is 0 and 7
     names: tuple[str, ...] = ()  # of the values from `low` on
 
 
@@ -84,7 +84,7 @@ class Every(msgspec.Struct, frozen=True):
 
 
 class Days(msgspec.Struct, frozen=True):
-    """Which days of the calendar suit."""
+    """Which days of the calendar match."""
 
     months: frozenset[int]
     days: frozenset[int]
@@ -108,8 +108,8 @@ class Stretch(msgspec.Struct, frozen=True):
     start: int
     end: int
     offset: int
-    skipped: int  # so many seconds of wall time were left out just before `start`
-    fresh: int  # from here on the wall times have not been seen before; later than `start` after a clock put back
+    skipped: int  # seconds of wall time that the clocks skipped at `start`
+    fresh: int  # wall times from here on are new; later than `start` where clocks were put back
 
 
 def check(expression: str, timezone: str) -> None:
@@ -131,7 +131,7 @@ def next_slot(expression: str, timezone: str, after_ns: int) -> int | None:
 def slots_between(expression: str, timezone: str, after_ns: int, upto_ns: int, at_most: int) -> list[int]:
     """The slots in (after, upto], oldest first; of more than `at_most` the last ones.
 
-    Searched backwards, so that a year missed of every second costs no more than the slots that are returned.
+    Searched backwards: a schedule that fires every second and missed a year costs no more than the slots returned.
     """
     rule = _parse(expression)
     _zone(timezone)
@@ -217,7 +217,7 @@ def _any_day(text: str) -> str:
 
 
 def _check_some_day(days: Days) -> None:
-    """Every weekday and every last day comes; only a day that its month never has can keep a schedule silent."""
+    """Refuse a schedule that never fires, such as 30 February. Weekdays and last days come in every month."""
     if days.either or days.last_day:
         return
     if min(days.days) > max(_LONGEST_MONTH[month] for month in days.months):
@@ -256,8 +256,8 @@ def _value(field: Field, text: str) -> int:
 
 
 def _package_data(*path: str) -> bytes:
-    """The one place where the core reads a file. It is part of a pinned package, the same on every machine that has
-    the package, and read as an import would read it: nothing of this machine comes in by it."""
+    """The one place where the core reads a file. The file belongs to a pinned package and is the same on every machine,
+    so this is as pure as an import."""
     return files("tzdata").joinpath(*path).read_bytes()
 
 
@@ -275,9 +275,9 @@ def _zone(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=4096)
 def _stretches(zone_name: str, year: int) -> tuple[Stretch, ...]:
-    """The stretches of a year of UTC. No zone changes its clocks twice within a day: one look a day finds all."""
+    """The stretches of a year of UTC. No zone changes its clocks twice within a day, so one check a day finds all."""
     zone, start, end = _zone(zone_name), _new_year(year), _new_year(year + 1)
-    first_look = start - 2 * _DAY  # a clock put back on New Year's Eve is felt in the new year
+    first_look = start - 2 * _DAY  # a clock change on New Year's Eve affects the new year
     looks = pairwise(range(first_look, end + 1, _DAY))
     changes = [_change(zone, low, high) for low, high in looks if _offset(zone, low) != _offset(zone, high)]
     found = []

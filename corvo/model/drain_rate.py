@@ -1,18 +1,18 @@
-"""How fast a line moves, and so how long whoever is turned away should stay away.
+"""How fast a queue of requests drains: gives the `retry_after_ms` of a refused request.
 
-Counted in spans of a quarter of a second, older spans weighing half as much as the one after them: quick to learn that
-a line has slowed down, and not fooled by one slow turn. No clock of its own.
+An average over spans of a quarter of a second; each span weighs half as much as the one after it. So it notices quickly
+that the queue has slowed down, and one slow turn changes little. The caller hands in the time.
 """
 
 SPAN_NS = 250_000_000
-SPANS_FORGOTTEN = 20  # after a pause this long nothing is known of the line any more
+SPANS_FORGOTTEN = 20  # after a pause of this length the old rate means nothing
 HINT_MS_MIN, HINT_MS_MAX, HINT_MS_UNKNOWN = 25, 10_000, 250
 
 
 class DrainRate:
     def __init__(self) -> None:
         self._span = 0
-        self._count = 0  # in the span under way
+        self._count = 0  # in the current span
         self._per_span = 0.0
 
     def done(self, count: int, now_ns: int) -> None:
@@ -31,7 +31,7 @@ class DrainRate:
         self._span, self._count = span, 0
 
     def clears_in_ms(self, waiting: int) -> int:
-        """When so many that wait will have been served; rounded up, within reason."""
+        """How long `waiting` requests take to be served, rounded up, within the bounds above."""
         per_span = max(self._per_span, self._count)
         if not per_span:
             return HINT_MS_UNKNOWN

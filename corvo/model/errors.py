@@ -1,4 +1,4 @@
-"""The family of refusals: what a caller is told when the answer is no.
+"""Refusals: every error that a caller is told about.
 
     Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
@@ -11,7 +11,7 @@ wire. A broken invariant is not a refusal: it raises `Corrupt`, and the process 
 
 import msgspec
 
-# Code → HTTP status. The reference page of errors is drawn from this table.
+# Code → HTTP status. The reference page of errors is generated from this table.
 STATUS: dict[str, int] = {
     "PARSE_ERROR": 400,
     "VALIDATION_ERROR": 400,
@@ -50,19 +50,19 @@ STATUS: dict[str, int] = {
     "HTTP_VERSION_NOT_SUPPORTED": 505,
 }
 
-# Refusals that certainly changed nothing: the caller may simply send again.
+# Refusals that changed nothing for certain: the caller may send the request again.
 RETRYABLE = frozenset({"OVERLOADED", "RATE_LIMITED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
 
 
 class Moved(msgspec.Struct, array_like=True, frozen=True):
-    """Where a job is that is no longer on this shard. For the gateway, which asks there or waits."""
+    """The shard that a job has moved to. The gateway asks there, or waits until the job has arrived."""
 
     shard: int
     is_under_way: bool = False  # it has left, and that shard does not have it yet
 
 
 class Refusal(Exception):
-    """An answer of no. `field` names the offending input where there is one."""
+    """A request is refused. `field` names the offending input where there is one."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Refused(msgspec.Struct, array_like=True, frozen=True, tag=0):
 
 
 class Corrupt(AssertionError):
-    """The disk or the log says something impossible. Never handled: the process stops and says so."""
+    """The disk or the log holds something impossible. Never handled: the process stops and logs it."""
 
 
 def invalid(field: str, message: str) -> Refusal:

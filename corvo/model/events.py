@@ -1,7 +1,7 @@
-"""What is told of a job's life to whoever listens: one event for each change of state, under a stable name.
+"""Events that clients can follow: one for each change of a job's state, under a stable name.
 
-The names that the original's clients know stay as they were (`failed` is told of every failed attempt, also of the
-last); the others are additions. Stored by number: never renumber.
+The names that the original's clients know are unchanged (`failed` is sent for every failed attempt, the last included);
+the others are additions. Stored by number: never renumber.
 """
 
 from enum import IntEnum
@@ -45,9 +45,9 @@ class EventKind(IntEnum):
     RESCHEDULED = 30
 
 
-HAPPENING_NAMES: tuple[str, ...] = tuple(kind.name.lower() for kind in EventKind)
+EVENT_NAMES: tuple[str, ...] = tuple(kind.name.lower() for kind in EventKind)
 
-# A change of state is told under the verb that caused it.
+# Verb that changes a state → events that are sent.
 TOLD_OF: dict[Verb, tuple[EventKind, ...]] = {
     Verb.PROMOTE: (EventKind.PROMOTED,),
     Verb.CLAIM: (EventKind.STARTED,),
@@ -71,13 +71,13 @@ TOLD_OF: dict[Verb, tuple[EventKind, ...]] = {
 
 class Event(msgspec.Struct, array_like=True, frozen=True, gc=False):
     kind: EventKind
-    job_id: str  # empty: of a queue, a batch or a schedule
+    job_id: str  # empty for an event of a queue, a batch or a schedule
     queue: str
     data: bytes = b""  # JSON
 
 
 class EventPage(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """All events of one entry of the log, as they are stored."""
+    """All events of one log entry, as they are stored."""
 
     at: int
     events: list[Event]

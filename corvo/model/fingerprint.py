@@ -1,13 +1,13 @@
-"""Which errors are the same: the first line of the text, without what differs from one time to the next.
+"""Fingerprints that group equal errors: the first line of the text, with placeholders for the parts that vary.
 
     dial tcp 10.1.2.3:5432: timeout after 30.5 s     →  dial tcp <address>: timeout after <number> s
     job s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 is gone   →  job <id> is gone
     KeyError: 'user-17'                              →  KeyError: <text>
 
-Whatever is put in a placeholder's place holds none of the characters that are looked for, so simplifying ends, and what
-is simple stays as it is. Only so much of a line is read; no pattern looks at a character more than a few times.
+A placeholder holds no character that a pattern matches, so a fingerprint of a fingerprint is the same text. Only the
+start of a line is read, and no pattern looks at a character more than a few times.
 
-read.db keeps fingerprints: whoever changes what counts as the same raises `ROWS_VERSION` in `gateway/readdb/schema.py`.
+read.db stores fingerprints: after a change here, raise `ROWS_VERSION` in `gateway/readdb/schema.py`.
 """
 
 import re
@@ -16,10 +16,10 @@ from hashlib import blake2b
 
 LINE_CHARS_MAX = 400
 
-# In this order: the first that fits at a place takes it. A word or a placeholder beside a quote, or beside letters that
-# look like a number in hexadecimal, means that they are part of something else.
+# In this order: the first pattern that matches at a position wins. A quote or a run of hexadecimal digits beside a word
+# or a placeholder is part of something else, and is left alone.
 _VARYING = {
-    "word": r"(?<!\w)[a-f]*+[g-z][a-z]*+(?!\w)",  # varies in nothing, but is passed over in one step
+    "word": r"(?<!\w)[a-f]*+[g-z][a-z]*+(?!\w)",  # does not vary; matched so that it is skipped in one step
     "text": r"""
         "[^"]*" | `[^`]*` | “[^”]*” | (?<![\w>])'[^']*'(?![\w<])
         """,
@@ -41,7 +41,7 @@ _PLACEHOLDERS = {kind: f"<{kind}>" for kind in _VARYING}
 
 
 def simplify(error: str) -> str:
-    """The first line that says anything, with placeholders for what varies."""
+    """The first line that is not blank, with placeholders for the parts that vary."""
     return _simplify(_first_line(error))
 
 
@@ -53,7 +53,7 @@ def _first_line(error: str) -> str:
     return next((line for line in map(str.strip, error.splitlines()) if line), "")[:LINE_CHARS_MAX]
 
 
-@lru_cache(maxsize=4096)  # of a hundred errors most are one
+@lru_cache(maxsize=4096)  # most errors repeat an earlier one
 def _fingerprint(line: str) -> str:
     return blake2b(_simplify(line).encode(errors="surrogatepass"), digest_size=8).hexdigest()
 

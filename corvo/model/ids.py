@@ -1,16 +1,16 @@
 """Identifiers: minted before the log, so that a repeated request names the same job.
 
 s03_job_18a1f0c2d3e4f5a6 0a1b2c3d4e      (without the space)
- │       │                └ 40 bits that tell this minter from every other
+ │       │                └ 40 random bits of this minter
  │       └ nanoseconds since 1970, strictly increasing in one minter: ids sort by age
- └ the shard that the job was born on
+ └ the shard that the job was created on
 """
 
 from collections.abc import Callable
 
 
 class Minter:
-    """Makes ids; holds the last moment so that two ids never share one. Not thread-safe: one per event loop."""
+    """Makes ids. Remembers the last timestamp, so that two ids never share one. Not thread-safe: one per event loop."""
 
     def __init__(self, clock_ns: Callable[[], int], entropy: int) -> None:
         self._clock_ns = clock_ns
@@ -36,5 +36,5 @@ class Minter:
         return f"bulk_{self._moment():016x}{self._suffix}"
 
     def claim_id(self) -> int:
-        """Names one fetch, so that its repetition finds the jobs it claimed. 63 bits: SQLite and msgpack agree."""
+        """Identifies one request, so that its repetition is recognised. 63 bits: SQLite and msgpack can hold it."""
         return ((self._moment() << 20) ^ int(self._suffix, 16)) & 0x7FFFFFFFFFFFFFFF

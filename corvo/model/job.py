@@ -1,8 +1,8 @@
 """The job and the records beside it, as they are stored and replicated.
 
-All are msgpack arrays: fields are known by position. To change one: add the field last, with a default, and pin its
-bytes with `tests/golden`; never reorder, rename freely, never reuse a position. Moments are nanoseconds since 1970
-with 0 for "not yet"; texts and JSON documents use emptiness for "none".
+All are msgpack arrays: a field is its position. To change a record: add the field last, with a default, and pin its
+bytes in `tests/golden`. Rename freely; never reorder, never reuse a position. Times are nanoseconds since 1970, 0 for
+"not yet"; an empty text or JSON document means "none".
 """
 
 from enum import IntEnum
@@ -35,8 +35,8 @@ WorkerId = Annotated[
 JobId = Annotated[str, Meta(min_length=1, max_length=64)]
 ShortText = Annotated[str, Meta(max_length=256)]
 
-# Types of numbers inside operations. The gateway checked them already; here they keep a number that no key or clock
-# can hold out of the log, where it would stop every replica at the same entry for ever.
+# Types of numbers inside operations. The gateway has checked them; these keep a number that no key or clock can hold
+# out of the log, where it would stop every replica at the same entry.
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 RequestId = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Moment = Annotated[int, Meta(ge=0, le=LATEST_NS)]
@@ -67,7 +67,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     created_at: int
     position: int = 0  # place in the pending order; unique in the shard, also its tie-breaker
     due_at: int = 0  # when it becomes pending, while scheduled or retrying
-    attempt: int = 0  # claims since birth or the last manual retry
+    attempt: int = 0  # claims since creation or the last manual retry
     started_at: int = 0
     completed_at: int = 0
     failed_at: int = 0
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     lease_ms: int = LEASE_MS_DEFAULT  # span that each heartbeat renews
     lease_token: int = 0  # number of the newest claim; it never goes back
     claim_id: int = 0  # the fetch that made the newest claim
-    settled_id: int = 0  # the request that ended the newest claim: its repetition gets the same answer
+    settled_id: int = 0  # the request that ended the newest claim: sent again, it gets the same answer
     worker_id: str = ""
     hostname: str = ""
     tags: bytes = b""
@@ -87,7 +87,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
 
 
 class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One failed attempt. Filed under the claim's number, which a manual retry does not reset."""
+    """One failed attempt. Its key holds the claim's number, which a manual retry does not reset."""
 
     job_id: str
     claim: int
@@ -97,12 +97,12 @@ class JobError(msgspec.Struct, array_like=True, frozen=True, gc=False):
     created_at: int
     worker_id: str = ""
     started_at: int = 0
-    is_interrupted: bool = False  # it did not fail: somebody ended it
+    is_interrupted: bool = False  # it did not fail: a hold ended it
     queue: str = ""  # where it failed: the job may have moved since
 
 
 class Controls(msgspec.Struct, array_like=True):
-    """What somebody has decided about a queue. 0 means no limit; a retention of -1, that of the server."""
+    """Settings of one queue. 0 means no limit; a retention of -1 means the server's default."""
 
     is_paused: bool = False
     is_draining: bool = False
@@ -113,7 +113,7 @@ class Controls(msgspec.Struct, array_like=True):
 
 
 class Queue(msgspec.Struct, array_like=True):
-    """What a shard knows of a queue. The counts are exact: every change of state passes through them."""
+    """The record of a queue. The counts are exact: every change of state updates them."""
 
     name: str
     created_at: int
@@ -123,17 +123,17 @@ class Queue(msgspec.Struct, array_like=True):
     completed: int = 0  # ever
     failed: int = 0  # attempts that failed, ever
     controls: Controls | None = None
-    # The newest clearing, how many jobs it removed, and until when they were born (negative: it is done): repeated, it
-    # answers the same.
+    # The newest clear: its request id, how many jobs it removed, and up to which creation time (negative: it is done).
+    # A repeated request gets the same answer.
     cleared: tuple[int, int, int] = (0, 0, 0)
     died: int = 0  # jobs that ended as dead, ever
-    # The minute of the newest change, and what was enqueued, completed, failed and died ever when it began.
+    # The minute of the newest change, and the totals (enqueued, completed, failed, died) when that minute began.
     began: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
     first_id: str = ""  # no job of the queue has a lesser id; empty: not known, in records of former versions
 
 
 class Minute(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What happened in a queue within one minute that is over. A minute in which nothing did has none."""
+    """Counts of a queue within one past minute. A minute without changes has no record."""
 
     queue: str
     minute: int  # since 1970

@@ -1,4 +1,4 @@
-"""What binds a job to conditions and to other jobs. Most jobs have none of it, and then pay one byte for all of it.
+"""Rare fields of a job: conditions, and links to other jobs. A job without any of them stores one byte for them all.
 
 Like everything stored, these are msgpack arrays: add a field last, with a default; never reorder.
 """
@@ -9,7 +9,7 @@ import msgspec
 
 
 class UniqueUntil(IntEnum):
-    """When a unique key is free again: with the job's end, only with its period, or when a worker takes the job."""
+    """When a unique key is free again: when the job ends, only after its period, or when a worker claims the job."""
 
     DONE = 0
     PERIOD = 1
@@ -17,7 +17,7 @@ class UniqueUntil(IntEnum):
 
 
 class IfLost(IntEnum):
-    """What becomes of a job whose dependency died, was cancelled or was deleted."""
+    """What happens to a job whose dependency died, was cancelled or was deleted."""
 
     FAIL = 0
     CANCEL = 1
@@ -25,7 +25,7 @@ class IfLost(IntEnum):
 
 
 class Outcome(IntEnum):
-    """How a job ended, for those who wait for it."""
+    """How a job ended, as the jobs that wait for it are told."""
 
     COMPLETED = 0
     DEAD = 1
@@ -39,7 +39,7 @@ IF_LOST_NAMES: tuple[str, ...] = tuple(policy.name.lower() for policy in IfLost)
 
 
 class ChainStep(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A job to be made when its turn comes."""
+    """A job that is created when the chain reaches it."""
 
     queue: str
     payload: bytes = b"{}"
@@ -50,14 +50,14 @@ FAILURE_STEP = -2  # and of the one that `on_failure` names
 
 
 class Chain(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The whole of a chain travels with each of its jobs: the next one can be made wherever this one ends."""
+    """Each job of a chain carries the whole chain, so any shard can create the next job."""
 
     id: str
     step: int
     steps: tuple[ChainStep, ...]
     on_failure: ChainStep | None = None
     on_exit: ChainStep | None = None
-    exits: bool = False  # the worker of this step said that it is the last
+    exits: bool = False  # the worker of this step ended the chain early
 
 
 class JobExtras(msgspec.Struct, array_like=True, gc=False):
@@ -67,25 +67,25 @@ class JobExtras(msgspec.Struct, array_like=True, gc=False):
     idempotency_key: str = ""
     expire_after_ms: int = 0
     expire_at: int = 0
-    jitter_permille: int = 0  # of a retry's delay, by which it may be shortened
+    jitter_permille: int = 0  # by which a retry's delay may be shortened
     batch_id: str = ""
     chain: Chain | None = None
     waits_for: tuple[str, ...] = ()  # jobs that must end before this one may run
     if_lost: IfLost = IfLost.FAIL
-    scheduled_at: int = 0  # of a job that waits for others: not before this either
+    scheduled_at: int = 0  # of a job that waits for others: its earliest start
     is_watched: bool = False  # other jobs wait for this one
     hold_reason: str = ""
-    cancel_at: int = 0  # its worker was asked to stop; without a word from it, the job is cancelled at this moment
-    claimed_at: int = 0  # of a worker that claims first and says later that it has begun
+    cancel_at: int = 0  # its worker was asked to stop; if it does not answer, the job is cancelled at this time
+    claimed_at: int = 0  # set when the worker claims jobs ahead and reports later that it has begun
     schedule_id: str = ""  # the cron schedule that made it
-    is_told: bool = False  # its batch and its chain know of its end
+    is_told: bool = False  # its batch and its chain have been told that it ended
     asked_id: int = 0  # the newest action on the job: its repetition changes nothing
-    was_at: tuple[int, ...] = ()  # shards that it has moved away from: each keeps a note of where it went
+    was_at: tuple[int, ...] = ()  # shards that it moved away from: each stores where it went
     asked_before: tuple[int, ...] = ()  # the actions before the newest one, newest first
 
 
 def bytes_of(extras: JobExtras | None) -> int:
-    """What a job carries beside its payload, if it is much: the payloads of its chain."""
+    """Size of the large part of the extras: the payloads of a chain."""
     if extras is None or extras.chain is None:
         return 0
     chain = extras.chain

@@ -1,7 +1,7 @@
-"""JSON as it comes from outside: bytes that are checked, then passed on untouched.
+"""JSON from clients: checked, then passed on unchanged.
 
-A payload is never decoded and encoded again: what a producer sent is what a worker gets, to the byte. msgspec's `Raw`
-checks the grammar; what it does not look at is checked here: UTF-8, depth, size.
+A payload is never decoded and encoded again: a worker gets the bytes that the producer sent. msgspec's `Raw` checks the
+grammar; this module checks the rest: UTF-8, depth, size.
 """
 
 import re
@@ -33,7 +33,7 @@ def no_document() -> msgspec.Raw:
 
 
 def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
-    """A body as its struct, or the refusal that names what is wrong and where."""
+    """A body as its struct. Refuses with the field and the fault."""
     try:
         body.decode()
     except UnicodeDecodeError as error:
@@ -60,14 +60,14 @@ def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
 
 
 def check_depth(body: bytes) -> None:
-    """Counting brackets settles a small body; a larger one loses its strings, then its innermost brackets, a level a
-    round: all at the speed of C, because every batch comes this way."""
+    """A body with few brackets cannot be deep. From a larger one, strip the strings, then the innermost brackets, one
+    level a round. Every batch passes here, so all of it runs in C."""
     if body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX:
         return
     plain = _ESCAPES.sub(b"", body) if b"\\" in body else body
     brackets = b"".join(plain.split(b'"')[::2]).translate(None, _ALL_BUT_BRACKETS)
     brackets = brackets.replace(b"{", b"[").replace(b"}", b"]")
-    is_deep = _TOO_DEEP in brackets  # a tower: one level a round would be sixty copies of it for nothing
+    is_deep = _TOO_DEEP in brackets  # opening brackets only: no need to strip it level by level
     for _ in range(0 if is_deep else JSON_DEPTH_MAX):
         if b"[]" not in brackets:
             break
@@ -77,8 +77,8 @@ def check_depth(body: bytes) -> None:
 
 
 def check_numbers(text: bytes, field: str) -> None:
-    """A number that no double can hold would pass through us and break whoever reads it, our own tools among them.
-    Only a text that could hold one is looked at closely."""
+    """Refuse a number that no double can hold: it would break every reader, our own tools included. Only a text that
+    could contain such a number is decoded."""
     if _EXTREME_NUMBER.search(text):
         try:
             msgspec.json.decode(text)
@@ -87,7 +87,7 @@ def check_numbers(text: bytes, field: str) -> None:
 
 
 def document(raw: msgspec.Raw, field: str, bytes_max: int = SMALL_JSON_BYTES_MAX) -> bytes:
-    """An optional JSON document: `null` and absence are both none."""
+    """An optional JSON document: both `null` and absence mean none."""
     if raw is EMPTY_RAW:
         return b""
     text = bytes(raw)
@@ -95,7 +95,9 @@ def document(raw: msgspec.Raw, field: str, bytes_max: int = SMALL_JSON_BYTES_MAX
         return b""
     check_numbers(text, field)
     if len(text) > bytes_max:
-        raise Refusal("PAYLOAD_TOO_LARGE", f"{field}: {len(text)} bytes of JSON, at most {bytes_max} are taken", field)
+        raise Refusal(
+            "PAYLOAD_TOO_LARGE", f"{field}: {len(text)} bytes of JSON, at most {bytes_max} are accepted", field
+        )
     return text
 
 
@@ -107,20 +109,20 @@ def object_document(raw: msgspec.Raw, field: str) -> bytes:
 
 
 def keys_of(stored: bytes) -> dict[str, msgspec.Raw]:
-    """A stored document, to be merged with other keys: its own keys with their bytes untouched. A document that is no
-    object has no room for others and stands under `payload`."""
+    """The keys of a stored document, values unchanged, to be merged with others. A document that is no object becomes
+    the value of `payload`."""
     if not stored:
         return {}
     return _decode_keys(stored) if stored.lstrip()[:1] == b"{" else {"payload": msgspec.Raw(stored)}
 
 
 def to_raw(stored: bytes) -> Any:
-    """A stored document for an answer: None where there is none."""
+    """A stored document for an answer, None when there is none."""
     return msgspec.Raw(stored) if stored else None
 
 
 def validation_refusal(error: msgspec.ValidationError, kind: Any) -> Refusal:
-    """Names the field, and what it may hold where msgspec's own words leave that open."""
+    """Names the field, and the allowed values where msgspec's message does not."""
     message, place = str(error), ""
     match = _FIELD_PATH.match(message)
     if match is not None:

@@ -1,8 +1,8 @@
 """The life of a job, as data: eight states, seventeen verbs, one table.
 
-Written this way round every verb has exactly one destination. A verb is a decided fact, not a wish: `fail` looks at
-the attempts left and then says `RETRY_LATER` or `GIVE_UP`; the table holds no condition. `state/effects.py` is the
-only code that moves a job, and it asks `destination` first. The documents and the tests read the same table.
+Every verb has exactly one destination, and the table holds no condition: `fail` looks at the attempts left and then
+uses `RETRY_LATER` or `GIVE_UP`. `corvo/state/transitions.py` is the only code that moves a job, and it asks
+`destination` first. The documents and the tests read the same table.
 """
 
 from enum import IntEnum, StrEnum
@@ -100,12 +100,12 @@ RULES: MappingProxyType[Verb, Rule] = MappingProxyType(
 )
 
 
-# The same table by pair: one look-up for every move of every job.
+# The same table by (state, verb): one lookup for each change of state.
 _DESTINATIONS = {(state, verb): rule.destination for verb, rule in RULES.items() for state in rule.sources}
 
 
 def destination(state: State, verb: Verb) -> State:
-    """Where the verb leads from here; refused where the table has no such line."""
+    """The state that the verb leads to; refused when the table does not allow it."""
     goal = _DESTINATIONS.get((state, verb))
     if goal is not None:
         return goal

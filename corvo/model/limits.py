@@ -1,38 +1,36 @@
-"""Every bound of the system in one place, each with its reason.
-
-A bound that users may change is a setting (`settings.py`); what stands here is part of the contract.
-"""
+"""Every bound that is part of the contract, with its reason. Bounds that users may change are settings
+(`settings.py`)."""
 
 import re
 
-# Names that reach keys. The pattern shuts out the separators of `state/keys.py` (`|` and NUL), so that no
-# name can forge a key, and control characters, so that no name can forge a log line or a header.
+# Names that become parts of keys. The pattern excludes the separators of `state/keys.py` (`|` and NUL), so that no name
+# can forge a key, and control characters, so that no name can forge a log line or a header.
 QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
 JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
 BATCH_ID = re.compile(r"s[0-9]{2}_batch_[0-9a-z]{26}")
 SCHEDULE_ID = re.compile(r"s[0-9]{2}_sched_[0-9a-z]{26}")
 BULK_ID = re.compile(r"bulk_[0-9a-f]{26}")
-SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # a name is never taken for an id
+SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # no name looks like an id
 
 NODES_MAX = 15  # of one cluster
-GATEWAYS_MAX = 64  # of one node: they share its cores with the shards, and one serves thousands of connections
+GATEWAYS_MAX = 64  # of one node: they share its cores with the shards, and each serves thousands of connections
 SHARDS_MAX = 64  # two digits in a job id, one process each: more is a mistake
 QUEUES_MEASURED_MAX = 1000  # with a label in /metrics: about fifteen series each
-QUEUES_PER_FETCH_MAX = 100  # each is looked at in turn; a longer list is a list nobody meant
+QUEUES_PER_FETCH_MAX = 100  # each is checked in turn; a longer list is a mistake
 JOBS_PER_REQUEST_MAX = 1000  # one batch is one operation in the log: it must stay small beside an election time-out
-CLAIMED_BYTES_MAX = 8 * 1024 * 1024  # payloads in one fetch; with more waiting, the rest is for the next one
+CLAIMED_BYTES_MAX = 8 * 1024 * 1024  # payloads in one fetch; the next fetch gets the rest
 FETCH_COUNT_MAX = 512  # the original's bound, which its clients know
 HEARTBEAT_JOBS_MAX = 1000
 
 PAYLOAD_BYTES_DEFAULT = 256 * 1024
 BODY_BYTES_MAX = 16 * 1024 * 1024  # read at most this much of any request, whatever its route
-JSON_DEPTH_MAX = 64  # deep enough for people, too shallow to exhaust a recursive reader
+JSON_DEPTH_MAX = 64  # deep enough for real documents, too shallow to exhaust a recursive reader
 SMALL_JSON_BYTES_MAX = 64 * 1024  # tags, progress, checkpoint: rewritten with the job at each change
 ERROR_CHARS_MAX = 8 * 1024
 BACKTRACE_CHARS_MAX = 64 * 1024
 TEXT_CHARS_MAX = 256  # host names, reasons, tag keys
 JQ_BYTES_MAX = 4 * 1024  # of one payload_jq expression
-JQ_TOKENS_MAX = 500  # words and signs of it: far below what SQLite takes in one statement
+JQ_TOKENS_MAX = 500  # of one payload_jq expression: far below what SQLite accepts in one statement
 JQ_DEPTH_MAX = 32  # of its parentheses and negations
 JQ_LIST_MAX = 100  # values after an `in`
 
@@ -45,12 +43,12 @@ LEASE_MS_MAX = 12 * 3600 * 1000
 POLL_MS_DEFAULT = 30_000
 POLL_MS_MAX = 60_000
 
-PROGRESS_TOLD_BYTES_MAX = 1024  # in an event; longer progress stands in its job, not in the journal too
-EVENTS_KEPT = 100_000  # of each shard: what a listener that was away may still catch up with
+PROGRESS_TOLD_BYTES_MAX = 1024  # in an event; longer progress is in the job only, not in the event log
+EVENTS_KEPT = 100_000  # of each shard: how far a listener that was away can catch up
 RETENTION_MS_DEFAULT = 7 * 24 * 3600 * 1000  # of jobs that have ended
-WORKER_FORGOTTEN_NS = 15 * 60 * 10**9  # after so long without a word
+WORKER_FORGOTTEN_NS = 15 * 60 * 10**9  # after this time without a request from it
 UNIQUE_PERIOD_MS_DEFAULT = 3_600_000  # the original's
-BATCH_ASKS_KEPT_MS = 600_000  # far longer than any gateway goes on repeating a request
+BATCH_ASKS_KEPT_MS = 600_000  # far longer than a gateway repeats a request
 CANCEL_GRACE_MS_DEFAULT = 30_000
 ERRANDS_PER_DELIVERY = 500
 DELIVERY_BYTES_MAX = 1024 * 1024
@@ -58,25 +56,25 @@ STEPS_PER_CHAIN_MAX = 100
 CHAIN_BYTES_MAX = 256 * 1024  # payloads of all its steps: every job of a chain carries them, and is rewritten with them
 DEPENDENCIES_MAX = 100  # of one job
 SCHEDULES_MAX = 10_000  # of each shard: they are kept in memory
-CATCH_UP_MAX = 1000  # missed slots of one schedule that are made up for
-RATE_MAX = 100_000  # claims in a window: each moment of it is remembered
+CATCH_UP_MAX = 1000  # missed slots of one schedule that fire later
+RATE_MAX = 100_000  # claims in a window: the time of each is kept
 WINDOW_MS_MIN = 1000
 WINDOW_MS_MAX = 24 * 3600 * 1000
-CONCURRENCY_MAX = 1_000_000  # jobs of a queue that are active at a time; beyond it a limit limits nothing
+CONCURRENCY_MAX = 1_000_000  # active jobs of a queue; a higher limit would limit nothing
 RETENTION_MS_MIN = 1000
-WEIGHT_MAX = 1000  # of a queue among those of one fetch
+WEIGHT_MAX = 1000  # of a queue in one fetch
 POOL_SIZE_MAX = 1_000_000  # jobs that one worker says it can run at a time
-BULK_AT_ONCE_MAX = 10_000  # jobs that a bulk action changes within its request, or that one names; more is an operation
+BULK_AT_ONCE_MAX = 10_000  # jobs that a bulk action changes within its request, or names; more runs in the background
 BULK_SLICE = 500  # jobs of a bulk action at a time: workers are answered between two slices
 BULK_ERRORS_KEPT = 100  # refused jobs that a bulk action names; all of them are counted
 BULKS_OPEN_MAX = 100  # bulk operations that wait or run
 BULKS_ENDED_KEPT = 1000  # the newest, for seven days
 BULK_LEASE_MS = 30_000  # of the gateway that works on an operation; longer than a slice may take
-BULK_MEMO_MS = 24 * 3600 * 1000  # how long a shard knows what it did in the newest slice of an operation
-BULK_MEMO_AT_ONCE_MS = 600_000  # and of a request: far longer than any gateway goes on repeating one
+BULK_MEMO_MS = 24 * 3600 * 1000  # how long a shard remembers what it did in the newest slice of an operation
+BULK_MEMO_AT_ONCE_MS = 600_000  # the same for a request: far longer than a gateway repeats one
 BULK_GET_BYTES_MAX = 32 * 1024 * 1024  # payloads in one answer with many jobs
-UPKEEP_JOBS_PER_ENTRY = 500  # timers due at one moment are settled in slices, so that one entry stays short
-ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not drag a thousand backtraces
+UPKEEP_JOBS_PER_ENTRY = 500  # timers due at the same time are handled in slices, so that one entry stays short
+ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not store a thousand backtraces
 
 CALLS_PER_MESSAGE_MAX = 4096
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # ZeroMQ refuses a larger frame before it allocates anything

@@ -1,9 +1,8 @@
 """`null` in an optional field means that the field is absent.
 
-Most fields take no null, and nearly all bodies have none where it matters: msgspec reads them in one go. Only a body
-that it refuses is looked at here. What is dropped is decided by the type alone, so no field needs a word of its own:
-a null goes where the field has a default and its type takes no null. A document (`payload`, `progress`) may be null
-itself, and stays. All other bytes of the body pass through untouched.
+Most fields accept no null, and nearly all bodies hold none: msgspec decodes them at once, and only a body that it
+refuses comes here. The type alone decides: a null is dropped where the field has a default and its type accepts no
+null. A document (`payload`, `progress`) may itself be null, and stays. All other bytes of the body are unchanged.
 """
 
 import functools
@@ -18,7 +17,7 @@ _TAKES_NULL = (inspect.NoneType, inspect.AnyType, inspect.RawType)
 
 
 def without_nulls(body: bytes, kind: Any) -> bytes:
-    """The body without nulls that mean nothing; the same object when it has none, or is no JSON."""
+    """The body without nulls that mean absence; the same object when it has none, or is not JSON."""
     try:
         return _without(body, _info(kind))
     except msgspec.MsgspecError:

@@ -31,12 +31,12 @@ def delay_ms(backoff: Backoff, base_ms: int, max_ms: int, attempt: int) -> int:
 
 
 def shortened(delay: int, permille: int, job_id: str, attempt: int) -> int:
-    """The delay less a part of it, drawn from the job and its attempt: jobs that failed together do not come back
-    together, and every replica draws the same."""
+    """The delay, shortened by a hash of job and attempt: jobs that failed together do not run again together, and every
+    replica computes the same."""
     drawn = crc32(f"{job_id}/{attempt}".encode())
     return delay - (delay * permille * drawn) // (1000 << 32)
 
 
 def attempts_remaining(max_retries: int, attempt: int) -> int:
-    """`max_retries` is the number of attempts in all, and at least one is made: the meaning that clients know."""
+    """`max_retries` counts all attempts, and at least one is made: clients rely on this meaning."""
     return max(max(max_retries, 1) - attempt, 0)

@@ -1,4 +1,4 @@
-"""Which shard a queue or a job belongs to. The answer never changes in the life of a cluster."""
+"""Which shard a queue or a job belongs to. The answer never changes while a cluster exists."""
 
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ def fnv32a(text: str) -> int:
     return value
 
 
-@lru_cache(maxsize=16_384)  # a loop per byte in Python: worth remembering
+@lru_cache(maxsize=16_384)  # the hash is a Python loop over bytes: slow enough to cache
 def shard_of_queue(queue: str, shard_count: int) -> int:
     return fnv32a(queue) % shard_count
 
@@ -37,14 +37,14 @@ def shard_of_job(job_id: str, shard_count: int) -> int:
 
 
 def shard_of_batch(batch_id: str, shard_count: int) -> int:
-    """The shard on which the batch is counted, read from its id."""
+    """The shard that counts the batch, read from its id."""
     if BATCH_ID.fullmatch(batch_id) and int(batch_id[1:3]) < shard_count:
         return int(batch_id[1:3])
     raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:64]!r}")
 
 
 def shard_of_schedule(id_or_name: str, shard_count: int) -> int:
-    """The shard that keeps the schedule: in the id, and following from the name, so that no two share one."""
+    """The shard that keeps the schedule. It is in the id and follows from the name, so names are unique."""
     if SCHEDULE_ID.fullmatch(id_or_name):
         if int(id_or_name[1:3]) < shard_count:
             return int(id_or_name[1:3])

@@ -1,7 +1,7 @@
-"""Moments and spans as text: RFC 3339 and Go-style durations.
+"""Times and durations as text: RFC 3339 and Go-style durations.
 
-Inside the system a moment is an integer of nanoseconds since 1970 and a span an integer of milliseconds.
-Text is made with nine decimals and a `Z`, so that the order of the text is the order of time.
+Inside the system a time is an integer of nanoseconds since 1970, a duration an integer of milliseconds. The text of a
+time has nine decimals and a `Z`, so it sorts by time.
 """
 
 import re
@@ -43,7 +43,7 @@ def parse_rfc3339(text: str) -> int:
     try:
         whole = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         whole = whole - offset if match[9] == "+" else whole + offset
-    except (ValueError, OverflowError):  # the offset may lead out of the years that datetime knows
+    except (ValueError, OverflowError):  # the offset may lead out of the years that datetime supports
         raise ValueError(f"{text} is not a date and time that exists") from None
     moment_ns = int(whole.timestamp()) * 1_000_000_000 + int((match[7] or "0").ljust(9, "0"))
     if not EARLIEST_NS <= moment_ns < LATEST_NS:

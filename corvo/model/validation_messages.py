@@ -1,6 +1,6 @@
-"""What a field of a request may hold, in words: msgspec's own say that a value is wrong, these say what is right.
+"""Sentences that say what a field of a request may hold. msgspec's own messages only say that a value is wrong.
 
-Asked for only when something is refused, so it may take its time.
+Used only for refusals, so speed does not matter.
 """
 
 import functools
@@ -13,8 +13,8 @@ _PIECE = re.compile(r"\.([^.\[\]]+)|\[[^\]]*\]")
 
 
 def expected(kind: Any, path: str) -> str | None:
-    """Of the field at a path as msgspec writes it (`$.jobs[0].priority`): its choices, or its form. None where msgspec
-    can say it better, for a number or a length."""
+    """The choices or the form of the field at a path as msgspec writes it (`$.jobs[0].priority`). None for numbers and
+    lengths, where msgspec's message is enough."""
     places = [_info(kind)]
     for piece in _PIECE.finditer(path):
         places = [inner for place in places for inner in _inside(place, piece[1])]
@@ -36,7 +36,7 @@ def _info(kind: Any) -> inspect.Type:
 
 
 def _bare(place: inspect.Type, words: str = "") -> list[tuple[str, inspect.Type]]:
-    """What may stand there, without its wrappings, each with the description that it was given."""
+    """The types allowed there, without annotations and unions, each with its description."""
     if isinstance(place, inspect.Metadata):
         own = (place.extra_json_schema or {}).get("description", "")
         return _bare(place.type, own or words)
@@ -46,7 +46,7 @@ def _bare(place: inspect.Type, words: str = "") -> list[tuple[str, inspect.Type]
 
 
 def _inside(place: inspect.Type, name: str | None) -> list[inspect.Type]:
-    """A field by its name, or without one what stands in brackets: an item of a list, a value of an object."""
+    """The type of a field by its name; without a name, of a list's items or an object's values."""
     found: list[inspect.Type] = []
     for _, bare in _bare(place):
         if name is not None and isinstance(bare, inspect.StructType):

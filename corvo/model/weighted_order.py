@@ -1,7 +1,6 @@
-"""Whose turn it is, drawn by weight and without dice: the same seed gives the same draw on every replica.
+"""A pseudo-random order by weight. The same seed gives the same order on every replica.
 
-Drawn one after the other and without replacement: where one has nothing to give, the shares of the others among
-themselves stay as their weights say.
+Drawn without replacement: when one queue is empty, the others keep their shares relative to each other.
 """
 
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ _MASK = 2**64 - 1
 
 
 def scrambled(number: int) -> int:
-    """64 bits in which neighbouring numbers have nothing in common (the finish of splitmix64)."""
+    """64 well-mixed bits (the finisher of splitmix64): consecutive numbers give unrelated results."""
     number = (number + 0x9E3779B97F4A7C15) & _MASK
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -18,7 +17,7 @@ def scrambled(number: int) -> int:
 
 
 def draw(weights: Sequence[int], seed: int) -> int:
-    """A place in the list, each with the chance that its weight has among all."""
+    """An index into the list, chosen with a probability proportional to its weight."""
     point = scrambled(seed) % sum(weights)
     for place, weight in enumerate(weights):
         point -= weight
@@ -28,7 +27,7 @@ def draw(weights: Sequence[int], seed: int) -> int:
 
 
 def order(weights: Sequence[int], seed: int) -> list[int]:
-    """All places, in the order in which they are drawn."""
+    """All indexes, in the order in which they are drawn."""
     left = list(range(len(weights)))
     drawn: list[int] = []
     while left:

@@ -1,7 +1,7 @@
-"""The register of operations: every way in which the state can change.
+"""The register of operations: every way to change the state.
 
-To add one: write its file, add its class here, write its test. Numbers are for ever: a retired one is listed in
-`RETIRED` and never given out again.
+To add one: write its file, add its class here, write its test. A number is never reused: when an operation is removed,
+its number goes to `RETIRED`.
 """
 
 import functools

@@ -1,4 +1,5 @@
-"""The conditions that a producer may set for a new job, as they stand in a request, and as `Bonds`."""
+"""The optional conditions of a new job in a request (keys, expiry, dependencies, chain), and their conversion to
+`JobExtras`."""
 
 from typing import Annotated, Literal, Protocol
 
@@ -46,39 +47,41 @@ class ChainBody(Body):
 
 
 class JobTerms(Body, kw_only=True):
-    """Mixed into the body of an enqueue. All of it is optional, and most jobs have none of it."""
+    """Optional fields of an enqueue body. Most jobs have none of them."""
 
-    unique_key: Annotated[KeyText | None, Meta(description="no job is made while another of the queue holds it")] = None
+    unique_key: Annotated[
+        KeyText | None, Meta(description="no job is created while another job of the queue holds it")
+    ] = None
     unique_period: Annotated[
         Annotated[int, Meta(ge=1, le=DELAY_MS_MAX // 1000)] | None,
-        Meta(description="seconds that the job holds its key at most; an hour unless given"),
+        Meta(description="seconds that the job holds its key at most; default one hour"),
     ] = None
     unique_until: Annotated[
         Literal["done", "period", "start"],
         Meta(description="when the key is free again: at the job's end, only after the period, or when it is claimed"),
     ] = "done"
     idempotency_key: Annotated[
-        KeyText | None, Meta(description="no job is made while another of the queue with this key is kept")
+        KeyText | None, Meta(description="no job is created while another job of the queue with this key is kept")
     ] = None
     expire_after: Annotated[
-        str | None, Meta(description="`1h`: the job ends as dead when it is not done so long after its birth; 0: never")
+        str | None, Meta(description="`1h`: the job becomes dead if it is not done an hour after creation; 0: never")
     ] = None
     expire_after_ms: Annotated[ExpiryMs | None, Meta(description="the same as a number, which wins")] = None
     retry_jitter: Annotated[
-        float, Meta(ge=0, le=1, description="part of a delay by which it may be shortened at random")
+        float, Meta(ge=0, le=1, description="fraction of a retry delay by which it may be shortened at random")
     ] = 0.0
     depends_on: Annotated[
         list[JobId], Meta(max_length=DEPENDENCIES_MAX, description="jobs that must be completed before it runs")
     ] = []
     on_dependency_failure: Annotated[
         Literal["fail", "cancel", "run"],
-        Meta(description="what becomes of it when one of them is dead, cancelled or deleted"),
+        Meta(description="what happens to the job when one of them is dead, cancelled or deleted"),
     ] = "fail"
     chain: Annotated[ChainBody | None, Meta(description="jobs that follow one after another")] = None
 
 
 def extras_of(context: PlanContext, terms: JobTerms, queue: str, chain_id: str, at: str) -> JobExtras | None:
-    """None for a job without any, which is nearly every job."""
+    """None for a job without such fields, which most jobs are."""
     if not (
         terms.unique_key
         or terms.idempotency_key
@@ -133,7 +136,7 @@ def due_at_of(context: PlanContext, when: When, at: str = "") -> int:
         return context.clock_ns() + delay_ms * 1_000_000 if delay_ms else 0
     field = f"{at}scheduled_at"
     if when.delay is not None or when.delay_ms is not None:
-        raise invalid(field, "either a moment or a delay, not both")
+        raise invalid(field, "give scheduled_at or a delay, not both")
     try:
         return parse_rfc3339(when.scheduled_at)
     except ValueError as error:
@@ -141,7 +144,7 @@ def due_at_of(context: PlanContext, when: When, at: str = "") -> int:
 
 
 def duration_ms(text: str | None, number: int | None, default: int, field: str) -> int:
-    """A span as `10m` or as a number of milliseconds; the number wins."""
+    """A duration as `10m` or as a number of milliseconds; the number takes precedence."""
     if text is None:
         return default if number is None else number
     try:
@@ -159,7 +162,7 @@ def step_of(context: PlanContext, body: StepBody, field: str, bytes_max: int = B
     if len(payload) > bytes_max:
         raise Refusal(
             "PAYLOAD_TOO_LARGE",
-            f"{field}.payload: {len(payload)} bytes, at most {bytes_max} are taken",
+            f"{field}.payload: {len(payload)} bytes, at most {bytes_max} are accepted",
             field=f"{field}.payload",
         )
     check_numbers(payload, f"{field}.payload")
@@ -186,6 +189,6 @@ def _chain(context: PlanContext, body: ChainBody, queue: str, chain_id: str, fie
     )
     size = bytes_of(JobExtras(chain=chain))
     if size > CHAIN_BYTES_MAX:
-        sentence = f"{field}: {size} bytes of payloads in its steps, at most {CHAIN_BYTES_MAX} are taken in all"
+        sentence = f"{field}: {size} bytes of payloads in its steps, at most {CHAIN_BYTES_MAX} are accepted in total"
         raise Refusal("PAYLOAD_TOO_LARGE", sentence, field=field)
     return chain

@@ -1,6 +1,6 @@
-"""Whether jobs that a batch sent to another shard have arrived there, and which jobs stand for those with a key.
+"""Whether jobs that a batch sent to another shard exist there yet, and which jobs hold their keys.
 
-A question, no operation: it stands here because adding to a batch ends with it.
+Adding jobs to a batch ends with this query.
 """
 
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from corvo.state.tables import Tables
 
 
 class Keyed(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A new job that another one may stand for."""
+    """A new job with a key, which another job may hold."""
 
     job_id: str
     queue: str
@@ -24,8 +24,8 @@ class Keyed(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class GetArrivals(Read, tag=1051):
-    """None while errands of that shard up to that number have yet to be done here; then, for each keyed job, the
-    one that stands for it."""
+    """None until the errands of that shard up to that number have run here; then, for each job with a key, the id of
+    the job that holds it."""
 
     source: Count
     number: Count

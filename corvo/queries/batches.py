@@ -1,4 +1,4 @@
-"""One batch, read from the shard that counts it: never older than the last answer anybody got about it."""
+"""One batch, read from the shard that counts it (linearizable)."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -16,11 +16,11 @@ from corvo.state.tables import Tables
 class CallbackView(msgspec.Struct, omit_defaults=True):
     queue: str
     payload: Any
-    job_id: str | None = None  # of the job that was made of it
+    job_id: str | None = None  # of the callback job, once it is created
 
 
 class BatchView(msgspec.Struct, omit_defaults=True):
-    """A batch as clients see it. `pending` members have not ended yet, whatever they are doing."""
+    """A batch as clients see it. `pending` counts all members that have not ended."""
 
     id: str
     state: str  # open, sealed, completed

@@ -14,8 +14,10 @@ LIMIT_MAX = 1000
 class BatchesQuery(msgspec.Struct, forbid_unknown_fields=True):
     state: Literal["open", "sealed", "completed"] | None = None
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
-    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the page before")] | None = None
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the previous page")] | None = None
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 class BatchesAnswer(msgspec.Struct):

@@ -23,7 +23,7 @@ class GetBulk(Read, tag=1060):
 
 
 class ListBulks(Read, tag=1061):
-    """Those that are open, oldest first; then the newest of those that have ended."""
+    """Open operations, oldest first, then the newest ended ones."""
 
     ended_max: Annotated[int, Meta(ge=0, le=BULKS_ENDED_KEPT)] = 0
 
@@ -35,7 +35,7 @@ class ListBulks(Read, tag=1061):
 
 
 class GetBulkJobs(Read, tag=1062):
-    """Some of the jobs that an operation was given by name."""
+    """A part of the list of jobs of an operation."""
 
     bulk_id: str
     first: Count
@@ -48,13 +48,11 @@ class GetBulkJobs(Read, tag=1062):
 
 
 class BulksQuery(msgspec.Struct, forbid_unknown_fields=True):
-    limit: Annotated[int, Meta(ge=1, le=BULKS_ENDED_KEPT, description="of those that have ended, at most so many")] = (
-        100
-    )
+    limit: Annotated[int, Meta(ge=1, le=BULKS_ENDED_KEPT, description="most ended operations to return")] = 100
 
 
 class BulkProgress(msgspec.Struct):
-    """What a listener is told, as `bulk.async.started`, `progress`, `completed`, `failed` or `cancelled`."""
+    """Data of the events `bulk.async.started`, `progress`, `completed`, `failed` and `cancelled`."""
 
     type: str
     task_id: str
@@ -121,7 +119,7 @@ ENDPOINTS = (
         name="get_bulk",
         method="GET",
         path="/bulk/{bulk_id}",
-        summary="One bulk operation: how far it is, and what went wrong",
+        summary="One bulk operation: its progress and its errors",
         answers={200: BulkView},
         refusals=("BULK_NOT_FOUND",),
         plan=_plan_one,
@@ -130,7 +128,7 @@ ENDPOINTS = (
         name="bulk_progress",
         method="GET",
         path="/bulk/{bulk_id}/progress",
-        summary="How a bulk operation gets on, as server-sent events until it has ended",
+        summary="Progress of a bulk operation, as server-sent events until it ends",
         answers={200: BulkProgress},
         media="text/event-stream",
         refusals=("BULK_NOT_FOUND",),

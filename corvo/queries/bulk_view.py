@@ -1,4 +1,4 @@
-"""A bulk operation as clients see it: how far it is, how fast, and which jobs were refused."""
+"""A bulk operation as clients see it: progress, rate, and refused jobs."""
 
 from typing import Annotated, Any
 
@@ -26,10 +26,10 @@ class BulkView(msgspec.Struct, kw_only=True):
     total_is_exact: Annotated[bool, Meta(description="false: there were more than `total`")]
     processed: int
     affected: Annotated[int, Meta(description="jobs that were changed")]
-    errors: Annotated[int, Meta(description="jobs that were refused, each left as it was")]
+    errors: Annotated[int, Meta(description="jobs that were refused and not changed")]
     percent: float | None = None
-    rate: Annotated[float | None, Meta(description="jobs a second, since a gateway took it up")] = None
-    eta_s: Annotated[float | None, Meta(description="seconds that are left at this rate")] = None
+    rate: Annotated[float | None, Meta(description="jobs a second, since a gateway claimed it")] = None
+    eta_s: Annotated[float | None, Meta(description="remaining seconds at this rate")] = None
     error_codes: Annotated[dict[str, int], Meta(description="refused jobs by code")] = {}
     error_samples: Annotated[list[FailureView], Meta(description="the first hundred of them; not in lists")] = []
     created_at: str
@@ -38,7 +38,7 @@ class BulkView(msgspec.Struct, kw_only=True):
     finished_at: str | None = None
     cancel_requested: bool = False
     error: Annotated[str | None, Meta(description="why it failed")] = None
-    filter: Annotated[Any, Meta(description="as it is applied; null: the jobs were named")] = None
+    filter: Annotated[Any, Meta(description="the search; null for a list of jobs")] = None
     move_to_queue: str | None = None
     priority: str | None = None
 
@@ -78,7 +78,7 @@ def failure_views(samples: list[BulkFailure]) -> list[FailureView]:
 
 
 def short(bulk: Bulk) -> Bulk:
-    """Without what is long and nobody asks for."""
+    """For lists: without the long fields."""
     return msgspec.structs.replace(bulk, slice=[])
 
 

@@ -1,4 +1,4 @@
-"""How the node is doing: what each shard says about itself, and the routes that show it."""
+"""Status of shards and nodes, and the routes that show it."""
 
 from bisect import bisect_left
 from typing import Annotated, Any, ClassVar
@@ -13,7 +13,7 @@ from corvo.state.tables import Tables
 
 
 class Histogram(msgspec.Struct, array_like=True):
-    """Counts per bucket (not cumulative), the last one without an upper bound."""
+    """Counts per bucket (not cumulative); the last bucket has no upper bound."""
 
     bounds: list[float]
     counts: list[int]
@@ -104,12 +104,12 @@ class ShardStatus(msgspec.Struct, array_like=True):
     log_bytes: int = 0
     elections_total: int = 0  # terms begun since this process started
     nodes: dict[str, str] = {}  # address by name, as the group has agreed
-    refused_total: int = 0  # letters of strangers
+    refused_total: int = 0  # messages of nodes that are not members
     jobs: JobFigures = msgspec.field(default_factory=JobFigures)
 
 
 class GetStatus(Query, tag=1020):
-    """Of the replica that is asked, or of the one on the node that is named."""
+    """Status of the replica that is asked, or of the replica on the given node."""
 
     result: ClassVar[Any] = ShardStatus
 
@@ -117,7 +117,7 @@ class GetStatus(Query, tag=1020):
 
 
 class MembershipView(msgspec.Struct):
-    """`outgoing` is not empty while a change of voters is under way."""
+    """`outgoing` is not empty during a change of voters."""
 
     voters: list[str] = []
     learners: list[str] = []
@@ -125,16 +125,16 @@ class MembershipView(msgspec.Struct):
 
 
 class ReplicaView(msgspec.Struct):
-    """One replica of a shard: what it says itself, beside what its leader has of it."""
+    """One replica of a shard: its own status, and what its leader knows about it."""
 
     node_id: str
     role: str
     term: int = 0
     commit_index: int = 0
     applied_index: int = 0
-    lag: int | None = None  # entries that the leader has committed and this one not applied; None: not known
+    lag: int | None = None  # committed entries that this replica has not applied; None: not known
     last_contact_ms: float | None = None  # since the leader heard from it; None: it leads, or no leader is known
-    mode: str = ""  # how the leader feeds it: probe, replicate, snapshot
+    mode: str = ""  # how the leader replicates to it: probe, replicate, snapshot
     log_entries: int = 0
     log_bytes: int = 0
     state_hash: str = ""
@@ -152,7 +152,7 @@ class TransferView(msgspec.Struct):
 
 
 class GetIndex(Read, tag=1021):
-    """How far the replica that is asked must be known for everything that was answered before."""
+    """The log index up to which the mirror must have read to include every acknowledged change."""
 
     result: ClassVar[Any] = int
 
@@ -185,7 +185,7 @@ class SnapshotView(msgspec.Struct):
 
 
 class ShardView(msgspec.Struct):
-    """The replica on the node that is asked, then its whole group."""
+    """The replica on the node that is asked, and its whole group."""
 
     shard: int
     node_id: str
@@ -215,12 +215,12 @@ class ShardView(msgspec.Struct):
 
 class NodeView(msgspec.Struct):
     node_id: str
-    address: str  # where other nodes reach it; empty: the node is alone
+    address: str  # where other nodes reach it; empty for a single node
     is_reachable: bool
 
 
 class MirrorView(msgspec.Struct):
-    """The read database of the node that is asked. `generation` is another one after each rebuild."""
+    """The read database of the node that is asked. `generation` changes with each rebuild."""
 
     lag_ms: float
     generation: str
@@ -301,7 +301,7 @@ ENDPOINTS = (
         name="cluster_status",
         method="GET",
         path="/cluster/status",
-        summary="Health and figures of every shard and all its replicas",
+        summary="Status and figures of every shard and all its replicas",
         answers={200: ClusterStatus},
     ),
     Endpoint(

@@ -1,4 +1,4 @@
-"""Errors that are the same but for numbers and names, counted: what goes wrong most."""
+"""Errors grouped by fingerprint and counted, the most frequent first."""
 
 from typing import Annotated
 
@@ -13,15 +13,17 @@ LIMIT_MAX = 1000
 
 class ErrorGroupsQuery(msgspec.Struct, forbid_unknown_fields=True):
     queue: QueueName | None = None
-    since: Annotated[str, Meta(description="only failures at or after this moment, RFC 3339")] | None = None
+    since: Annotated[str, Meta(description="only failures at or after this time, RFC 3339")] | None = None
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 class ErrorGroup(msgspec.Struct):
     fingerprint: str
     queue: Annotated[str, Meta(description="where the attempts failed")]
-    message: Annotated[str, Meta(description="what they have in common: the first line without what varies")]
+    message: Annotated[str, Meta(description="the first line of the error, with placeholders for the parts that vary")]
     count: Annotated[int, Meta(description="failures of jobs that are kept")]
     first_at: str
     last_at: str
@@ -40,7 +42,7 @@ ENDPOINTS = (
         name="error_groups",
         method="GET",
         path="/errors/groups",
-        summary="Failures grouped by what they say, the most frequent first",
+        summary="Failures grouped by their message, the most frequent first",
         query=ErrorGroupsQuery,
         answers={200: ErrorGroupsAnswer},
         refusals=("VALIDATION_ERROR", "READ_DB_UNAVAILABLE"),

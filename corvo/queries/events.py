@@ -1,8 +1,8 @@
-"""Events: what happened to jobs and queues, from a point on. Any replica answers, from its own copy of the journal.
+"""Events of jobs and queues, from a cursor on. Any replica answers, from its own copy of the event log.
 
-Each shard numbers its events without a hole. A cursor names, for every shard, the last event that was seen
-(`0:1234,1:77`), and means the same on every node. Events of one shard come in the order in which they happened; between
-shards there is no order but that of their clocks.
+Each shard numbers its events without gaps. A cursor holds, for every shard, the last event that was seen
+(`0:1234,1:77`), and is valid on every node. Events of one shard are in order; events of different shards are ordered
+only by their clocks.
 """
 
 from collections.abc import Callable
@@ -15,38 +15,38 @@ from msgspec import Meta
 
 from corvo.endpoint import Endpoint, Query
 from corvo.model.errors import invalid
-from corvo.model.events import HAPPENING_NAMES, Event, EventKind
+from corvo.model.events import EVENT_NAMES, Event, EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.json_input import to_raw
 from corvo.model.limits import QUEUE_NAME, SHARDS_MAX
 from corvo.state.event_log import EventLog, Told
 
-# In place of the number of an event: the newest one there is, and whatever stands before the oldest one that is kept.
+# Instead of the number of an event: the newest event, and the point before the oldest event that is kept.
 NOW = -1
 START = -2
 EVENTS_PER_PAGE = 1_000
 FILTERS_MAX = 100  # names in one list
-LOOKED_AT_MAX = 10_000  # events in one go: whoever waits for a rare one must not hold up the shard
+LOOKED_AT_MAX = 10_000  # events in one query: a filter that matches rarely must not block the shard
 BYTES_PER_ANSWER = 1024 * 1024
 _NUMBER_DIGITS = 16
 
 
 class EventsFound(msgspec.Struct, array_like=True):
-    upto: int  # every event up to this one was looked at
+    upto: int  # events up to this one were checked
     events: list[Told]
-    missed: int = 0  # events after the point asked for that are no longer kept
-    has_more: bool = False  # there are events behind `upto`
+    missed: int = 0  # events after the cursor that are no longer kept
+    has_more: bool = False  # there are events after `upto`
 
 
 class Filters(msgspec.Struct, array_like=True, frozen=True):
-    """An event passes when every list that is not empty names it."""
+    """An event matches when every list that is not empty contains it."""
 
     queues: tuple[str, ...] = ()
     job_ids: tuple[str, ...] = ()
     types: tuple[EventKind, ...] = ()
 
     def sieve(self) -> Callable[[Event], bool]:
-        """Whether an event passes. With sets: a long list is held against thousands of events."""
+        """A test for events. Uses sets, because a long list is compared with thousands of events."""
         queues, job_ids, types = frozenset(self.queues), frozenset(self.job_ids), frozenset(self.types)
         return lambda event: (
             (not queues or event.queue in queues)
@@ -56,8 +56,8 @@ class Filters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class GetEvents(Query, tag=1040):
-    """With `wait_ms` the answer waits until there is an event that passes. Asked of the replica at hand: one that is
-    behind knows less, never anything else."""
+    """With `wait_ms` the answer waits until an event matches. The local replica answers: one that is behind has fewer
+    events, never different ones."""
 
     after: Annotated[int, Meta(ge=START, le=2**53 - 1)]
     events_max: Count = EVENTS_PER_PAGE
@@ -90,7 +90,7 @@ class GetEvents(Query, tag=1040):
 
 
 class EventView(msgspec.Struct, omit_defaults=True):
-    seq: Annotated[int, Meta(description="number within its shard, without a hole")]
+    seq: Annotated[int, Meta(description="number within its shard, without gaps")]
     shard: int
     type: str
     at_ns: int
@@ -100,7 +100,7 @@ class EventView(msgspec.Struct, omit_defaults=True):
 
 
 class Gap(msgspec.Struct):
-    """Told as the event `gap`: so many events of a shard came after the cursor and are no longer kept."""
+    """Data of the event `gap`: the number of a shard's events after the cursor that are no longer kept."""
 
     shard: int
     missed: int
@@ -113,11 +113,13 @@ class EventsPage(msgspec.Struct, omit_defaults=True):
     missed: Annotated[int, Meta(description="events after the cursor that are no longer kept")] = 0
 
 
-_LIST = "names with commas between them"
+_LIST = "names separated by commas"
 
 
 class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
-    last_event_id: Annotated[str, Meta(description="go on after this event; the header `Last-Event-ID` wins")] = ""
+    last_event_id: Annotated[
+        str, Meta(description="continue after this event; the header `Last-Event-ID` takes precedence")
+    ] = ""
     after: Annotated[str, Meta(description="the same")] = ""
     begin: Annotated[str, Meta(description="`start`: with the oldest event that is kept")] = msgspec.field(
         name="from", default=""
@@ -128,7 +130,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
-    after_seq: Annotated[str, Meta(description="`next` of the page before; 0 or nothing: from the oldest kept")] = ""
+    after_seq: Annotated[str, Meta(description="`next` of the previous page; 0 or empty: from the oldest event")] = ""
     limit: Annotated[int, Meta(ge=1, le=EVENTS_PER_PAGE)] = 100
     queues: Annotated[str, Meta(description=_LIST)] = ""
     job_ids: Annotated[str, Meta(description=_LIST)] = ""
@@ -137,7 +139,7 @@ class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 def event_view(shard: int, told: Told) -> EventView:
     event = told.event
-    name = HAPPENING_NAMES[event.kind]
+    name = EVENT_NAMES[event.kind]
     return EventView(told.seq, shard, name, told.at, event.job_id, event.queue, to_raw(event.data))
 
 
@@ -145,19 +147,19 @@ def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
     names = _names("queues", queues)
     for name in names:
         if not QUEUE_NAME.fullmatch(name):
-            raise invalid("queues", f"{name!r} is no name of a queue")
+            raise invalid("queues", f"{name!r} is not a valid queue name")
     kinds = []
     for name in _names("types", types):
-        if name not in HAPPENING_NAMES:
-            raise invalid("types", f"{name!r} is no type of event; there are {', '.join(HAPPENING_NAMES)}")
-        kinds.append(EventKind(HAPPENING_NAMES.index(name)))
+        if name not in EVENT_NAMES:
+            raise invalid("types", f"{name!r} is not an event type; the types are {', '.join(EVENT_NAMES)}")
+        kinds.append(EventKind(EVENT_NAMES.index(name)))
     return Filters(names, _names("job_ids", job_ids), tuple(kinds))
 
 
 def _names(field: str, text: str) -> tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
     if len(names) > FILTERS_MAX:
-        raise invalid(field, f"{len(names)} names; at most {FILTERS_MAX} are looked for")
+        raise invalid(field, f"{len(names)} names; at most {FILTERS_MAX} are allowed")
     return names
 
 
@@ -166,7 +168,7 @@ def format_cursor(cursor: list[int]) -> str:
 
 
 def parse_cursor(field: str, text: str, shard_count: int) -> list[int]:
-    """A shard that it does not name is read from its start. A plain number will do where there is one shard."""
+    """A shard that is not in the cursor is read from its start. With one shard, a plain number is enough."""
     cursor = [START] * shard_count
     if text in ("", "0"):
         return cursor
@@ -188,8 +190,7 @@ def _is_number(text: str) -> bool:
 
 
 def merge_pages(cursor: list[int], found: list[EventsFound], limit: int) -> tuple[list[EventView], list[int]]:
-    """The first so many events of all shards by time, and the cursor behind them. What does not fit is asked for
-    again."""
+    """The first `limit` events of all shards by time, and the cursor after them."""
     streams = [[event_view(shard, told) for told in one.events] for shard, one in enumerate(found)]
     ordered = list(islice(merge(*streams, key=lambda event: event.at_ns), limit))
     taken = [0] * len(found)

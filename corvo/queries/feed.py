@@ -1,4 +1,4 @@
-"""What the mirror asks of a shard: changes after a point, or the whole state piece by piece."""
+"""Queries of the mirror: changes after an index, or the whole state in pieces."""
 
 from typing import Any, ClassVar
 
@@ -11,18 +11,18 @@ from corvo.model.job import Count, SpanMs, Worker
 class FeedBatch(msgspec.Struct, array_like=True):
     """Records by key, newest value each; None means deleted. Applying a batch twice changes nothing.
 
-    `is_gap`: the shard no longer knows what changed after the point asked for; only a scan can help.
+    `is_gap`: the shard no longer has the changes after that index; the mirror must scan.
     """
 
     upto: int
     records: list[tuple[bytes, bytes | None]]
     is_gap: bool = False
-    presence: list[Worker] | None = None  # all that wait at this shard; None: as before. Gone with the process
+    presence: list[Worker] | None = None  # workers that wait at this shard; None: unchanged. Not replicated
 
 
 class Pull(Query, tag=1010):
-    """Changes after an index; the answer waits until there are some. The index is also the mirror's receipt:
-    everything up to it is safe in read.db and need not be remembered."""
+    """Changes after an index; the answer waits until there are some. The index also confirms that read.db holds
+    everything up to it, so that the shard can drop it."""
 
     after: Count
     wait_ms: SpanMs
@@ -32,7 +32,7 @@ class Pull(Query, tag=1010):
 
 
 class ScanPiece(msgspec.Struct, array_like=True):
-    """A stretch of the state in the order of its keys. `as_of` is the index that the first piece is no older than."""
+    """A piece of the state, in key order. `as_of` is a log index that the first piece includes."""
 
     as_of: int
     records: list[tuple[bytes, bytes]]

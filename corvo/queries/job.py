@@ -1,4 +1,4 @@
-"""One job, read from the shard that holds it: never older than the last answer anybody got about it."""
+"""One job, read from the shard that holds it (linearizable)."""
 
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.state.tables import Tables
 
-# Of the newest attempt, when it is not among the failed ones. In any other state somebody has ended it from outside.
+# Outcome of the newest attempt if it did not fail. In any other state a user ended it.
 _OUTCOMES = {State.ACTIVE: "active", State.COMPLETED: "completed", State.CANCELLED: "cancelled"}
 
 
@@ -28,7 +28,7 @@ class JobErrorView(msgspec.Struct, omit_defaults=True):
 
 
 class AttemptView(msgspec.Struct, omit_defaults=True):
-    """One attempt of a worker, or the one that is under way."""
+    """One attempt of a worker, which may still run."""
 
     attempt: int
     worker_id: str
@@ -45,7 +45,7 @@ class StepView(msgspec.Struct):
 
 
 class ChainView(msgspec.Struct, omit_defaults=True):
-    """The whole chain, as it was asked for."""
+    """The whole chain, as it was enqueued."""
 
     steps: list[StepView]
     on_failure: StepView | None = None
@@ -111,7 +111,7 @@ class GetJob(Read, tag=1001):
 
 
 class Await(Query, tag=1002):
-    """Answered True as soon as one of the queues has a pending job, False when the time is over. Claims nothing."""
+    """True as soon as one of the queues has a pending job, False at the timeout. Claims nothing."""
 
     queues: list[str]
     worker_id: str
@@ -184,15 +184,15 @@ def _chain_view(chain: Chain) -> ChainView:
 
 
 def _scheduled_at(job: Job) -> int:
-    """Of a job that waits for its moment; the record still has the last one afterwards. A job that waits for others has
-    no moment of its own, unless it was given one."""
+    """Only for a job that waits for this time; the record keeps an old one. A job that waits for others has no time of
+    its own, unless it was given one."""
     if job.state not in WAITING_FOR_A_MOMENT:
         return 0
     return job.due_at if job.due_at < LATEST_NS or job.extras is None else job.extras.scheduled_at
 
 
 def _attempts(record: JobRecord) -> list[AttemptView]:
-    """Every failed attempt that is kept, and the newest one. What ended a job otherwise names no worker."""
+    """The failed attempts that are kept, and the newest attempt. Notes about other ends have no worker."""
     job = record.job
     failed = [error for error in record.errors if error.worker_id]
     shown = [

@@ -1,4 +1,4 @@
-"""Many jobs by their ids, each read from the shard that holds it. Those that nobody knows are left out."""
+"""Many jobs by their ids, each read from the shard that holds it. Unknown ids are left out."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -14,7 +14,7 @@ from corvo.model.sharding import find_shard_of_job
 from corvo.queries.job import JobRecord, JobView, job_view
 from corvo.state.tables import Tables
 
-_NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an answer; ask for the rest again", 1)
+_NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an answer; send the rest again", 1)
 
 
 class FoundJob(msgspec.Struct, array_like=True, tag=1):
@@ -27,7 +27,7 @@ class GetJobs(Read, tag=1003):
     result: ClassVar[Any] = list[FoundJob | Refused]
 
     def read(self, tables: Tables) -> list[FoundJob | Refused]:
-        """Those that do not fit into one answer are to be asked for again."""
+        """Jobs that do not fit into one answer are refused, and asked for again."""
         found: list[FoundJob | Refused] = []
         room = CLAIMED_BYTES_MAX
         for job_id in self.job_ids:
@@ -99,7 +99,7 @@ ENDPOINTS = (
         name="bulk_get",
         method="POST",
         path="/jobs/bulk-get",
-        summary="Many jobs by their ids, in that order; those that nobody knows are left out",
+        summary="Many jobs by their ids, in that order; unknown ids are left out",
         body=BulkGetBody,
         example={"job_ids": ["s01_job_18a1f0c2d3e4f5a60a1b2c3d4f"]},
         answers={200: JobsView},

@@ -1,4 +1,4 @@
-"""Who belongs to the cluster: asked of every shard's leader, because each shard is a group of its own."""
+"""Changes of the cluster's membership. They go to every shard's leader, because each shard is a Raft group."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +19,7 @@ NodeId = Annotated[
 
 
 class GroupMembers(msgspec.Struct, array_like=True):
-    """The membership of one shard's group. `outgoing` is not empty while a change of voters is under way."""
+    """The membership of one shard's group. `outgoing` is not empty during a change of voters."""
 
     config_id: int = 0
     voters: list[str] = []
@@ -28,7 +28,7 @@ class GroupMembers(msgspec.Struct, array_like=True):
 
 
 class AddNode(Query, tag=1030):
-    """Let a node receive this shard's log; it votes once it has caught up. Answered when the membership has it."""
+    """Add a node as a learner; it votes once it has caught up. Answered when the change is committed."""
 
     result: ClassVar[Any] = GroupMembers
 
@@ -37,7 +37,7 @@ class AddNode(Query, tag=1030):
 
 
 class RemoveNode(Query, tag=1031):
-    """Answered when the group has gone on without the node."""
+    """Remove a node. Answered when the change is committed."""
 
     result: ClassVar[Any] = GroupMembers
 
@@ -45,7 +45,7 @@ class RemoveNode(Query, tag=1031):
 
 
 class MoveLeader(Query, tag=1032):
-    """Hand the shard's leadership to a node; answered when it leads, or when that was given up."""
+    """Transfer the shard's leadership to a node. Answered when the node leads, or when the transfer failed."""
 
     result: ClassVar[Any] = GroupMembers
 
@@ -81,7 +81,7 @@ class MembersView(msgspec.Struct):
 
 def _plan_join(context: PlanContext, body: JoinBody) -> Plan:
     if body.address is None and body.addr is None:
-        raise invalid("address", "missing: where do other nodes reach this one?")
+        raise invalid("address", "missing: the host:port at which other nodes reach this one")
     if body.address is not None and body.addr is not None and body.address != body.addr:
         raise invalid("addr", "differs from `address`; give one of them")
     address = body.address or body.addr or ""
@@ -149,7 +149,7 @@ ENDPOINTS = (
         name="cluster_transfer",
         method="POST",
         path="/cluster/transfer",
-        summary="Hand the leadership of one shard, or of all, to a node",
+        summary="Transfer the leadership of one shard, or of all, to a node",
         body=TransferBody,
         example={"node_id": "node-2", "shard": 1},
         answers={200: MembersView},

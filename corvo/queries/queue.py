@@ -1,4 +1,4 @@
-"""One queue, read from the shard that holds it: its counts, its controls, and what they let through now."""
+"""One queue, read from the shard that holds it: counts, controls, and the room that they leave now."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +17,7 @@ from corvo.state.tables import Tables
 
 
 class RetentionView(msgspec.Struct):
-    """Milliseconds; null: for ever."""
+    """Milliseconds; null means for ever."""
 
     completed_ms: int | None
     dead_ms: int | None
@@ -45,11 +45,11 @@ class QueueDetail(msgspec.Struct, kw_only=True):
     max_concurrency: int | None = None
     rate_limit: int | None = None
     rate_window_ms: int | None = None
-    rate_room: Annotated[int | None, Meta(description="claims that the throttle lets through now")] = None
-    rate_room_at: Annotated[str | None, Meta(description="when it lets the next one through, if none now")] = None
+    rate_room: Annotated[int | None, Meta(description="claims that the throttle allows now")] = None
+    rate_room_at: Annotated[str | None, Meta(description="when it allows the next claim, if none now")] = None
     retention: RetentionView
     oldest_pending_at: Annotated[
-        str | None, Meta(description="since when the job that has been pending longest is so")
+        str | None, Meta(description="when the job that has been pending longest became pending")
     ] = None
     oldest_pending_age_ms: int | None = None
 
@@ -64,7 +64,7 @@ class QueueRecord(msgspec.Struct, array_like=True):
 
 class GetQueue(Read, tag=1055):
     name: str
-    now: Moment  # of the asker: a shard with nothing to do has not looked at the clock for a while
+    now: Moment  # of the gateway: the state's time is old on an idle shard
 
     result: ClassVar[Any] = QueueRecord
 
@@ -80,7 +80,7 @@ class GetQueue(Read, tag=1055):
 
 
 def _pending_since(tables: Tables, queue: Queue) -> int:
-    """A place in the order of pending jobs is the moment at which it was taken."""
+    """A position in the pending order is the time at which it was given."""
     found = []
     for priority in Priority:
         prefix = keys.pending_prefix(queue.name, priority)
@@ -149,7 +149,7 @@ ENDPOINTS = (
         name="get_queue",
         method="GET",
         path="/queues/{name}",
-        summary="One queue with its counts, its limits and what is left in it",
+        summary="One queue with its counts, its limits and its remaining jobs",
         answers={200: QueueDetail},
         refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
         plan=_plan,

@@ -1,4 +1,4 @@
-"""Names of queues: checked as they stood in a path, and looked up on their shard."""
+"""Queue names: checked when they come from a path, and looked up on their shard."""
 
 import re
 from typing import Any, ClassVar
@@ -13,15 +13,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class KnowsQueue(Read, tag=1056):
-    """Asked before a deletion begins: one that is repeated after a crash must not be told that there is no queue, nor
-    take a new one of that name for the old."""
+    """Asked before a deletion starts. A deletion that is repeated after a crash must not fail because the queue is
+    gone, nor delete a new queue of that name."""
 
     name: str
 
     result: ClassVar[Any] = int
 
     def read(self, tables: Tables) -> int:
-        """The moment until which everything in it is to go."""
+        """The time up to which its jobs are to be deleted."""
         require_queue(tables, self.name)
         return tables.now
 
@@ -29,16 +29,16 @@ class KnowsQueue(Read, tag=1056):
 def require_queue(tables: Tables, name: str) -> Queue:
     queue = tables.find_queue(name)
     if queue is None:
-        raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {name!r}; a queue exists from its first job on")
+        raise Refusal("QUEUE_NOT_FOUND", f"no queue has the name {name!r}; a queue is created by its first job")
     return queue
 
 
 def checked_name(name: str) -> str:
-    """A queue's name as it stood in the path of a request."""
+    """A queue's name from the path of a request."""
     if not QUEUE_NAME.fullmatch(name):
         shown = _CONTROL.sub("?", name[:100])
         raise invalid(
             "name",
-            f"{shown!r} is no name of a queue: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",
+            f"{shown!r} is not a valid queue name: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",
         )
     return name

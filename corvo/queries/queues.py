@@ -1,4 +1,4 @@
-"""All queues with exact counts per state, rates and the age of the oldest job that waits."""
+"""All queues with exact counts per state, rates and the age of the oldest pending job."""
 
 from typing import Annotated
 
@@ -28,10 +28,10 @@ class QueueView(msgspec.Struct, kw_only=True):
     completed_total: Annotated[int, Meta(description="jobs, ever")] = 0
     failed: Annotated[int, Meta(description="attempts, ever")]
     dead_total: Annotated[int, Meta(description="jobs, ever")] = 0
-    enqueued_per_s: Annotated[float, Meta(description="over the last full minute and the one that runs")] = 0.0
+    enqueued_per_s: Annotated[float, Meta(description="over the last full minute and the current one")] = 0.0
     completed_per_s: float = 0.0
     failed_per_s: Annotated[float, Meta(description="attempts")] = 0.0
-    oldest_pending_at: Annotated[str | None, Meta(description="when the oldest job that is pending was born")] = None
+    oldest_pending_at: Annotated[str | None, Meta(description="when the oldest pending job was created")] = None
     oldest_pending_age_ms: int | None = None
 
 

@@ -1,4 +1,4 @@
-"""Building the read database anew, because somebody wants it: no job is affected, and no list is away meanwhile."""
+"""Rebuild of the read database on request. Jobs are not affected, and lists stay available."""
 
 from typing import Annotated
 
@@ -11,15 +11,15 @@ from corvo.endpoint import Endpoint
 class RebuildQuery(msgspec.Struct, forbid_unknown_fields=True):
     wait: Annotated[
         bool | None,
-        Meta(description="answer when it is over, or after a minute; left out: yes for `rebuild-sqlite`, no otherwise"),
+        Meta(description="answer at the end, or after a minute; default: true for `rebuild-sqlite`, otherwise false"),
     ] = None
 
 
 class RebuildView(msgspec.Struct):
-    status: Annotated[str, Meta(description="`building`, or `ok` when it is over")]
+    status: Annotated[str, Meta(description="`building`, or `ok` at the end")]
     rebuilt: bool
-    generation: Annotated[str, Meta(description="of the read database that is read now; another one when it is over")]
-    duration_ms: Annotated[float | None, Meta(description="how long the rebuild took, when it is over")] = None
+    generation: Annotated[str, Meta(description="of the read database in use; changes at the end of the rebuild")]
+    duration_ms: Annotated[float | None, Meta(description="how long the rebuild took, at its end")] = None
 
 
 def _endpoint(name: str, path: str, summary: str) -> Endpoint:
@@ -37,7 +37,7 @@ ENDPOINTS = (
     _endpoint(
         "rebuild_read_db",
         "/admin/rebuild-read-db",
-        "Build this node's read database anew, beside the one that is read, and put it in its place",
+        "Rebuild this node's read database beside the one in use, then replace it",
     ),
     _endpoint("rebuild_sqlite", "/admin/rebuild-sqlite", "The same, under the name that older clients know"),
 )

@@ -1,4 +1,4 @@
-"""A schedule as clients see it, and the question to its shard that some requests begin with."""
+"""A schedule as clients see it, and the query with which several requests start."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -32,7 +32,7 @@ class ScheduleView(msgspec.Struct, omit_defaults=True):
     max_retries: int
     catch_up: str
     catch_up_max: int
-    fired: Annotated[int, Meta(description="slots, ever")]
+    fired: Annotated[int, Meta(description="number of slots, ever")]
     created_at: str
     updated_at: str
     next_run: Annotated[str | None, Meta(description="when it fires next; null while paused")] | UnsetType = UNSET
@@ -57,7 +57,7 @@ class GetSchedule(Read, tag=1035):
 
 
 def in_list(schedule: Schedule, now_ns: int) -> ScheduleView:
-    """Without what is long."""
+    """For lists: without the long fields."""
     terms = schedule.terms
     next_at, last_fired_at = _next_at(schedule, now_ns), to_rfc3339_or_none(schedule.last_fired_at)
     return ScheduleView(
@@ -94,7 +94,7 @@ def in_full(schedule: Schedule, now_ns: int) -> ScheduleView:
 
 
 def plan_one(context: PlanContext, schedule: str, ask: Operation | Read) -> Plan:
-    """Ask the schedule's shard for something that is answered with the schedule."""
+    """The plan for an operation whose result is the schedule."""
 
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, in_full(results[0], context.clock_ns()))
@@ -103,7 +103,7 @@ def plan_one(context: PlanContext, schedule: str, ask: Operation | Read) -> Plan
 
 
 def _next_at(schedule: Schedule, now_ns: int) -> str | None:
-    """What is stored, once the leader has looked at the schedule's last change; until then, what it will find."""
+    """The stored time, or after a change that the leader has not processed yet, the time that it will compute."""
     if schedule.next_at > max(now_ns, schedule.settled_to) and not schedule.is_paused:
         return to_rfc3339(schedule.next_at)
     return next(_slots_ahead(schedule, now_ns), None)
@@ -114,7 +114,7 @@ def _slots_ahead(schedule: Schedule, now_ns: int) -> Iterator[str]:
     while not schedule.is_paused:
         try:
             slot = cron.next_slot(schedule.terms.cron, schedule.terms.timezone, after)
-        except ValueError:  # made by a gateway that is newer and knows more time zones
+        except ValueError:  # created by a newer gateway with newer time zone data
             return
         if slot is None:
             return

@@ -1,4 +1,4 @@
-"""Schedules, read from the shards that keep them: never older than the last answer anybody got about them."""
+"""Schedules, read from the shards that keep them (linearizable)."""
 
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from corvo.state.tables import Tables
 
 
 class ListSchedules(Read, tag=1036):
-    """All of one shard, without what is long."""
+    """All schedules of one shard, without the long fields."""
 
     result: ClassVar[Any] = list[Schedule]
 

@@ -1,4 +1,4 @@
-"""Search: jobs of all shards by what they are and by what their texts hold, in any order, page by page."""
+"""Search: jobs of all shards by fields and by text, in any order, in pages."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,15 +15,15 @@ FULLTEXT_LIMIT_MAX = 500
 TAGS_MAX = 16
 ATTEMPT_MAX = 2**31 - 1
 
-Needle = Annotated[str, Meta(min_length=1, max_length=1024, description="found as it stands, case included")]
+Needle = Annotated[str, Meta(min_length=1, max_length=1024, description="exact text, case-sensitive")]
 Attempts = Annotated[int, Meta(ge=0, le=ATTEMPT_MAX)]
 
 
 class SearchBody(Body):
-    """Filters, all of which must fit. `_after` and `_before` leave the moment itself out."""
+    """Filters, all of which must match. `_after` and `_before` exclude the given time."""
 
     queue: QueueName | None = None
-    state: Annotated[list[StateName], Meta(max_length=8, description="any of these; all states when left out")] = []
+    state: Annotated[list[StateName], Meta(max_length=8, description="any of these; default all states")] = []
     priority: Literal["critical", "high", "normal"] | None = None
     worker_id: WorkerId | None = None
     job_id_prefix: JobId | None = None
@@ -50,11 +50,13 @@ class SearchBody(Body):
     completed_before: str | None = None
     expire_after: str | None = None
     expire_before: str | None = None
-    sort: Annotated[SortName, Meta(description="jobs without such a moment come last, in either order")] = "created_at"
+    sort: Annotated[SortName, Meta(description="jobs without such a time come last, in either order")] = "created_at"
     order: Literal["asc", "desc"] = "desc"
-    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the page before")] | None = None
+    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the previous page")] | None = None
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 class JobSummary(msgspec.Struct, omit_defaults=True):
@@ -86,7 +88,7 @@ class SearchAnswer(msgspec.Struct):
     jobs: list[JobSummary]
     total: int
     total_is_exact: bool
-    has_more: Annotated[bool, Meta(description="more may follow: go on with `cursor`")]
+    has_more: Annotated[bool, Meta(description="more may follow: continue with `cursor`")]
     cursor: str | None
     duration_ms: float
     lag_ms: float
@@ -95,14 +97,16 @@ class SearchAnswer(msgspec.Struct):
     ] = "exact"
     is_complete: Annotated[
         bool,
-        Meta(description="false: the time was up before the page was full; `cursor` goes on where the search stopped"),
+        Meta(description="false: the search ran out of time before the page was full; `cursor` continues it"),
     ] = True
 
 
 class FulltextQuery(msgspec.Struct, forbid_unknown_fields=True):
-    q: Annotated[str, Meta(min_length=1, max_length=1024, description="words, all of which must occur")]
+    q: Annotated[str, Meta(min_length=1, max_length=1024, description="words that must all occur")]
     limit: Annotated[int, Meta(ge=1, le=FULLTEXT_LIMIT_MAX)] = 50
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 class FulltextHit(msgspec.Struct):
@@ -116,11 +120,9 @@ class FulltextHit(msgspec.Struct):
 
 class FulltextAnswer(msgspec.Struct):
     q: str
-    results: Annotated[list[FulltextHit], Meta(description="those indexed last come first")]
+    results: Annotated[list[FulltextHit], Meta(description="the latest indexed come first")]
     has_more: bool
-    is_complete: Annotated[
-        bool, Meta(description="false: so many jobs are new that not all of them could be looked through")
-    ]
+    is_complete: Annotated[bool, Meta(description="false: too many jobs are new to check all of them")]
     duration_ms: float
     lag_ms: float
 
@@ -141,7 +143,7 @@ ENDPOINTS = (
         name="fulltext",
         method="GET",
         path="/search/fulltext",
-        summary="Jobs whose payload, tags, result or errors hold all of these words",
+        summary="Jobs whose payload, tags, result or errors contain all of these words",
         query=FulltextQuery,
         answers={200: FulltextAnswer},
         refusals=("READ_DB_UNAVAILABLE",),

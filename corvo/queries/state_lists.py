@@ -1,4 +1,4 @@
-"""Jobs that wait for a person: the dead and the held. Pages of a search with nothing but a queue to narrow it."""
+"""Lists of dead and of held jobs: pages of a search with an optional queue."""
 
 from typing import Annotated, Literal
 
@@ -14,8 +14,10 @@ class StateListQuery(msgspec.Struct, forbid_unknown_fields=True):
     queue: QueueName | None = None
     order: Annotated[Literal["asc", "desc"], Meta(description="by creation")] = "desc"
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 50
-    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the page before")] | None = None
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    cursor: Annotated[str, Meta(max_length=512, description="`cursor` of the previous page")] | None = None
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 def search_body(state: Literal["dead", "held"], query: StateListQuery) -> SearchBody:
@@ -43,6 +45,6 @@ def _endpoint(state: str, summary: str) -> Endpoint:
 
 
 ENDPOINTS = (
-    _endpoint("dead", "Jobs that have failed for good"),
-    _endpoint("held", "Jobs that wait for somebody to approve them"),
+    _endpoint("dead", "Jobs that have no attempts left"),
+    _endpoint("held", "Jobs that wait for approval"),
 )

@@ -1,4 +1,4 @@
-"""What happened minute by minute, in one queue or in all, oldest minute first."""
+"""Counts by the minute, of one queue or of all, oldest minute first."""
 
 from typing import Annotated
 
@@ -10,14 +10,16 @@ from corvo.state.minutes import MINUTES_KEPT
 
 
 class ThroughputQuery(msgspec.Struct, forbid_unknown_fields=True):
-    minutes: Annotated[int, Meta(ge=1, le=MINUTES_KEPT, description="so many, the running one included")] = 60
-    consistent: Annotated[bool, Meta(description="wait for everything that was answered before this request")] = False
+    minutes: Annotated[int, Meta(ge=1, le=MINUTES_KEPT, description="number of minutes, the current one included")] = 60
+    consistent: Annotated[bool, Meta(description="include every change that was acknowledged before this request")] = (
+        False
+    )
 
 
 class ThroughputPoint(msgspec.Struct):
-    """A minute in which nothing happened is there too, with zeros."""
+    """A minute without changes is included, with zeros."""
 
-    minute: Annotated[str, Meta(description="when it began, RFC 3339; the last one is not over")]
+    minute: Annotated[str, Meta(description="its start, RFC 3339; the last minute is not over")]
     enqueued: Annotated[int, Meta(description="jobs")]
     completed: Annotated[int, Meta(description="jobs")]
     failed: Annotated[int, Meta(description="attempts")]
@@ -29,7 +31,7 @@ ENDPOINTS = (
         name="throughput",
         method="GET",
         path="/metrics/throughput",
-        summary="What happened minute by minute, over all queues; kept for a day",
+        summary="Counts by the minute over all queues; kept for a day",
         query=ThroughputQuery,
         answers={200: list[ThroughputPoint]},
         refusals=("READ_DB_UNAVAILABLE",),
@@ -38,7 +40,7 @@ ENDPOINTS = (
         name="queue_throughput",
         method="GET",
         path="/queues/{name}/throughput",
-        summary="What happened in a queue minute by minute; kept for a day",
+        summary="Counts of a queue by the minute; kept for a day",
         query=ThroughputQuery,
         answers={200: list[ThroughputPoint]},
         refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND", "READ_DB_UNAVAILABLE"),

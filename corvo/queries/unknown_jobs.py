@@ -1,5 +1,4 @@
-"""Which of some jobs a shard has never heard of, or has forgotten. A question, asked before a job is made to wait for
-others."""
+"""Which of some job ids a shard does not know. Asked before a job is created that waits for them."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ class FindUnknown(Read, tag=1052):
     result: ClassVar[Any] = list[str]
 
     def read(self, tables: Tables) -> list[str]:
-        """A job that has moved to another shard is known: it is found there."""
+        """A job that has moved to another shard is known."""
         return [
             job_id for job_id in self.job_ids if tables.find_job(job_id) is None and tables.forwarded_to(job_id) is None
         ]

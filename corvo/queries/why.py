@@ -1,8 +1,7 @@
-"""Why is it not running? The exact reason, from the state of the shard that holds the job and from what its leader
-knows of those who ask for work.
+"""Why a job is not running: the reason, from the state of its shard and from the fetches that its leader has seen.
 
-Of several reasons the first that must go away is given, the others by their codes in `also`. Who asks for a queue is in
-no log: it is known since this leader took over, and the answer says since when.
+If there are several reasons, the first that must go away is given; `also` has the codes of the others. Fetches are not
+in the log: the leader knows them only since it took over, and the answer says since when.
 """
 
 from collections.abc import Callable
@@ -22,36 +21,36 @@ from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.state import keys
 from corvo.state.tables import Tables
 
-AHEAD_COUNTED_MAX = 10_000  # each is a key to be read, while others wait
-NOBODY_AFTER_NS = 5_000_000_000  # a queue that nobody asks for this long has no worker to speak of
+AHEAD_COUNTED_MAX = 10_000  # each is a key to read, while other requests wait
+NOBODY_AFTER_NS = 5_000_000_000  # a queue without a fetch for this long has no worker
 DEPENDENCIES_SHOWN = 10
 
 REASONS: dict[str, str] = {
     "PAUSED": "the queue is paused",
-    "DRAINING": "the queue is draining: it gives out no more jobs",
-    "CONCURRENCY": "as many jobs of the queue are active as may be",
-    "THROTTLED": "the queue has given out as many jobs as its rate allows",
-    "NO_WORKER": "nobody asks for jobs of this queue",
+    "DRAINING": "the queue is draining: no more jobs are claimed",
+    "CONCURRENCY": "the queue is at its limit of active jobs",
+    "THROTTLED": "the queue is at its limit of claims within its window",
+    "NO_WORKER": "no worker asks for jobs of this queue",
     "JOBS_AHEAD": "workers ask for the queue, and other jobs are served first",
     "NEXT": "the next worker that asks for the queue gets it",
     "WAITING_FOR_JOBS": "other jobs must end first",
-    "SCHEDULED": "its time has not come",
+    "SCHEDULED": "it is scheduled for later",
     "RETRYING": "an attempt failed, and the next one waits",
-    "HELD": "somebody has to approve or reject it",
+    "HELD": "it must be approved or rejected",
     "RUNNING": "a worker has it",
     "CANCELLING": "a worker has it, and was asked to stop",
     "COMPLETED": "it is done",
-    "DEAD": "no attempt is left",
+    "DEAD": "it has no attempts left",
     "CANCELLED": "it was cancelled",
 }
 
 
 class Demand(NamedTuple):
-    """What the leader knows of those who ask for a queue. Moments by its clock."""
+    """What the leader knows about fetches from a queue. Times of its own clock."""
 
     now: int
-    is_waited_for: bool  # somebody waits for a job of this queue at this moment
-    asked_at: int  # when somebody last asked; 0: not since `known_since`
+    is_waited_for: bool  # a fetch waits for a job of this queue now
+    asked_at: int  # time of the last fetch; 0: none since `known_since`
     known_since: int
 
 
@@ -62,14 +61,14 @@ class JobsAhead(msgspec.Struct):
 
 
 class WhyView(msgspec.Struct, omit_defaults=True):
-    """`message` is for people; `reason` and the fields below it for programs. Fields that do not apply are left out."""
+    """`message` is for humans; `reason` and the fields below it for programs. Fields that do not apply are left out."""
 
     job_id: str
     queue: str
     state: str
     reason: str
     message: str
-    also: Annotated[list[str], Meta(description="further reasons, when this one is gone")] = []
+    also: Annotated[list[str], Meta(description="further reasons")] = []
     until: Annotated[str | None, Meta(description="when the reason goes away by itself")] = None
     since: str | None = None
     active: int | None = None
@@ -79,7 +78,7 @@ class WhyView(msgspec.Struct, omit_defaults=True):
     jobs_ahead: JobsAhead | None = None
     workers_waiting: bool | None = None
     last_asked_at: str | None = None
-    known_since: Annotated[str | None, Meta(description="since when it is known who asks for the queue")] = None
+    known_since: Annotated[str | None, Meta(description="since when fetches from the queue are known")] = None
     waits_for: list[str] = []
     waits_for_count: int | None = None
     worker_id: str = ""
@@ -97,7 +96,7 @@ class Why(Read, tag=1045):
     result: ClassVar[Any] = WhyView
 
     def read(self, tables: Tables) -> WhyView:
-        """From the tables alone: as a leader sees it that has just taken over."""
+        """From the tables alone, as for a leader that has just taken over."""
         return self.explain(tables, lambda queue: Demand(tables.now, False, 0, tables.now))
 
     def explain(self, tables: Tables, demand_for: Callable[[str], Demand]) -> WhyView:
@@ -110,7 +109,7 @@ class Why(Read, tag=1045):
         return view
 
 
-# Pending: the gates of its queue, then those who stand before it, then those who ask
+# Pending: the limits of its queue, then the jobs ahead of it, then the workers
 
 
 def _of_pending(tables: Tables, job: Job, demand: Demand, view: WhyView) -> None:
@@ -130,17 +129,17 @@ def _gates(tables: Tables, queue: Queue, controls: Controls, now: int, view: Why
         found.append(("PAUSED", f"the queue {queue.name} is paused; resume it to let its jobs run"))
     if controls.is_draining:
         active = view.active = queue.counts[State.ACTIVE]
-        text = f"the queue {queue.name} is drained: none of its jobs run, none begin until it is resumed"
+        text = f"the queue {queue.name} is drained: none of its jobs run, and none start until it is resumed"
         if active:
-            text = f"the queue {queue.name} is draining: {active} of its jobs still run, none begin until it is resumed"
+            text = f"the queue {queue.name} is draining: {active} of its jobs still run, none start until it is resumed"
         found.append(("DRAINING", text))
     if controls.max_concurrency and queue.counts[State.ACTIVE] >= controls.max_concurrency:
         view.active, view.max_concurrency = queue.counts[State.ACTIVE], controls.max_concurrency
         found.append(
             (
                 "CONCURRENCY",
-                f"concurrency {view.active}/{view.max_concurrency}: as many jobs of the queue {queue.name} are active "
-                "as may be",
+                f"concurrency {view.active}/{view.max_concurrency}: the queue {queue.name} is at its limit of active "
+                "jobs",
             )
         )
     if controls.rate and not tables.throttles.room(queue.name, controls, now):
@@ -149,7 +148,7 @@ def _gates(tables: Tables, queue: Queue, controls: Controls, now: int, view: Why
         found.append(
             (
                 "THROTTLED",
-                f"throttled until {_when(free_at)}: the queue {queue.name} gives out {controls.rate} jobs in "
+                f"throttled until {_when(free_at)}: the queue {queue.name} allows {controls.rate} claims in "
                 f"{_span(controls.window_ms * 1_000_000)}",
             )
         )
@@ -164,9 +163,9 @@ def _line(job: Job, demand: Demand, ahead: JobsAhead, view: WhyView) -> tuple[st
     silent_since = demand.asked_at or demand.known_since
     if not demand.is_waited_for and (not demand.asked_at or demand.now - silent_since >= NOBODY_AFTER_NS):
         for_long = _span(demand.now - silent_since)
-        text = f"nobody has asked for the queue {job.queue} for {for_long}"
+        text = f"no worker has asked for the queue {job.queue} for {for_long}"
         if not demand.asked_at:
-            text = f"nobody has asked for the queue {job.queue} since this leader took over {for_long} ago"
+            text = f"no worker has asked for the queue {job.queue} since this leader took over {for_long} ago"
         return "NO_WORKER", f"{text}; {before}"
     if ahead.count:
         return "JOBS_AHEAD", before
@@ -176,7 +175,7 @@ def _line(job: Job, demand: Demand, ahead: JobsAhead, view: WhyView) -> tuple[st
 
 
 def jobs_ahead(tables: Tables, queue: Queue, job: Job) -> JobsAhead:
-    """Those that any fetch from this queue claims first: of higher priority, or as high and older."""
+    """The jobs that a fetch from this queue claims first: of higher priority, or of the same priority and older."""
     by_priority: dict[str, int] = {}
     left = AHEAD_COUNTED_MAX + 1
     for priority in Priority:
@@ -191,7 +190,7 @@ def jobs_ahead(tables: Tables, queue: Queue, job: Job) -> JobsAhead:
             by_priority[PRIORITY_NAMES[priority]] = count
     is_exact = left > 0
     if not is_exact:
-        by_priority[next(reversed(by_priority))] -= 1  # the one too many that told us so
+        by_priority[next(reversed(by_priority))] -= 1  # the last one was counted only to find that there are more
     return JobsAhead(sum(by_priority.values()), is_exact, by_priority)
 
 
@@ -244,16 +243,15 @@ def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
     view.worker_id, view.hostname = job.worker_id, job.hostname
     view.attempt, view.max_retries = job.attempt, job.max_retries
     claimed_at = extras.claimed_at if extras is not None else 0
-    since = job.started_at or claimed_at  # a worker that claims first has not begun until it says so
+    since = job.started_at or claimed_at  # a worker that claims ahead reports later that it has started
     view.since, view.lease_expires_at = to_rfc3339_or_none(since), to_rfc3339(job.lease_expires_at)
     view.reason = "RUNNING"
-    doing = "it is running" if job.started_at else "it is claimed and has not begun"
-    view.message = (
-        f"{doing}: worker {job.worker_id} has it since {_when(since)}, its lease ends at {_when(job.lease_expires_at)}"
-    )
+    doing = "it is running" if job.started_at else "it is claimed and has not started"
+    lease = f"its lease ends at {_when(job.lease_expires_at)}"
+    view.message = f"{doing}: worker {job.worker_id} has had it since {_when(since)}, {lease}"
     if extras is not None and extras.cancel_at:
         view.reason, view.until = "CANCELLING", to_rfc3339(extras.cancel_at)
-        view.message += f"; it was asked to stop, and is cancelled at {_when(extras.cancel_at)} at the latest"
+        view.message += f"; it was asked to stop and will be cancelled by {_when(extras.cancel_at)}"
 
 
 def _of_completed(tables: Tables, job: Job, view: WhyView) -> None:
@@ -297,7 +295,7 @@ def _after_error(job: Job, view: WhyView) -> str:
 
 
 def _when(moment_ns: int) -> str:
-    """To the second: a sentence is for people, the exact moment stands beside it."""
+    """To the second, for the message; the exact time is in its own field."""
     return f"{to_rfc3339(moment_ns)[:19]}Z" if moment_ns else "an unknown time"
 
 
@@ -318,7 +316,7 @@ ENDPOINTS = (
         name="why",
         method="GET",
         path="/jobs/{job_id}/why",
-        summary="Why a job is not running, or that it is",
+        summary="Why a job is not running",
         answers={200: WhyView},
         refusals=("JOB_NOT_FOUND",),
         plan=_plan,

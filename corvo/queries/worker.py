@@ -1,4 +1,4 @@
-"""One worker with the jobs that it has now."""
+"""One worker with its active jobs."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ class WorkerJob(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 class WorkerDetail(WorkerView, kw_only=True):
     jobs: Annotated[
-        list[WorkerJob], Meta(description=f"its active jobs, longest running first, {JOBS_SHOWN_MAX} at the most")
+        list[WorkerJob], Meta(description=f"its active jobs, longest running first, at most {JOBS_SHOWN_MAX}")
     ]
 
 

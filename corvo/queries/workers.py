@@ -1,4 +1,4 @@
-"""Workers that have claimed jobs, and those that wait for one now."""
+"""Workers that have claimed jobs, and workers that wait for one."""
 
 import msgspec
 

@@ -1,1 +1,1 @@
-"""The rules that several operations share: creating jobs, batches, chains, schedules, cascades, errands."""
+"""Rules that several operations share: job creation, batches, chains, schedules, cascades, errands."""

@@ -1,8 +1,9 @@
-"""Batches: jobs on any queues whose ends are counted together, and what follows when the last of them has ended.
+"""Batches: jobs on any queues whose ends are counted together, with callback jobs when all have ended.
 
-A batch lives on one shard, which is in its id. Members are counted there when they are added, before they are made, so
-the count is never short; each tells its end once, by an errand. A sealed batch without open members is finished: its
-callbacks are made, each once, for their ids follow from the batch's. A finished batch is forgotten after a while.
+A batch lives on one shard, which its id names. Members are counted there before they are created, so the count is never
+too low; each member reports its end once, by an errand. A sealed batch without open members is finished: its callback
+jobs are created, each once, because their ids follow from the batch's id. A finished batch is removed after the default
+retention.
 """
 
 import msgspec
@@ -18,16 +19,16 @@ from corvo.rules.job_creation import NewJob, derived_id
 from corvo.state import keys
 from corvo.state.tables import Tables
 
-BATCH_ALARM = "b"  # followed by the batch's id, and for a request that added to it by NUL and the request's
+BATCH_ALARM = "b"  # followed by the batch's id; for a request that added jobs to it, also NUL and the request's id
 _MS = 1_000_000
 
 
 class BatchSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What its maker says of a batch."""
+    """The definition of a batch by its producer. Each callback is a job that is created when all members have ended."""
 
-    on_complete: ChainStep | None = None  # whatever became of the members
-    on_success: ChainStep | None = None  # all are completed
-    on_failure: ChainStep | None = None  # one at least is not
+    on_complete: ChainStep | None = None  # always
+    on_success: ChainStep | None = None  # if all members are completed
+    on_failure: ChainStep | None = None  # if at least one is not
     description: str = ""
 
 
@@ -82,7 +83,7 @@ def put_batch(tables: Tables, batch: Batch) -> None:
 
 
 def was_asked(tables: Tables, batch_id: str, ask_id: int) -> bool:
-    """Whether this very request has added its jobs already."""
+    """Whether this request has already added its jobs."""
     return tables.overlay.get(keys.batch_ask(batch_id, ask_id)) is not None
 
 
@@ -92,7 +93,7 @@ def remember_ask(tables: Tables, batch_id: str, ask_id: int) -> None:
 
 
 def finish_if_over(tables: Tables, batch: Batch) -> None:
-    """Make the callbacks if everything has ended. The caller stores the batch."""
+    """Create the callback jobs if all members have ended. The caller stores the batch."""
     if not batch.is_sealed or batch.open or batch.finished_at:
         return
     batch.finished_at = tables.now
@@ -105,7 +106,7 @@ def finish_if_over(tables: Tables, batch: Batch) -> None:
 
 
 def callbacks(batch: Batch) -> list[tuple[str, ChainStep]]:
-    """Those that a finished batch has earned, by name."""
+    """The callbacks that apply to a finished batch, by name."""
     earned = ("on_success", batch.on_success) if batch.is_success else ("on_failure", batch.on_failure)
     return [(name, step) for name, step in (("on_complete", batch.on_complete), earned) if step is not None]
 
@@ -121,12 +122,12 @@ def summary(batch: Batch) -> dict[str, object]:
 
 
 def _payload(batch: Batch, callback: str, step: ChainStep) -> bytes:
-    """The caller's own keys, and beside them what became of the batch."""
+    """The keys of the callback's payload, and the outcome of the batch under `batch`."""
     return msgspec.json.encode({**keys_of(step.payload), "batch": {**summary(batch), "callback": callback}})
 
 
 def forget(tables: Tables, subject: str, value: bytes) -> int:
-    """The alarm of a finished batch, or of a request that added to one."""
+    """The alarm of a finished batch, or of a request that added jobs to a batch."""
     batch_id, _, ask_id = subject.partition("\0")
     if ask_id:
         tables.put(keys.batch_ask(batch_id, int(ask_id)), None)

@@ -1,9 +1,9 @@
-"""Bulk operations: one action on every job that a filter matches, or on a list of jobs, slice after slice.
+"""Bulk operations: one action on every job that a filter matches, or on a list of jobs, in slices.
 
-The record of an operation lives on shard 0; a gateway works on it under a lease, and another one takes over when the
-lease is over. A slice is written into the record before anything is done to its jobs: whoever takes over does the very
-same slice again, and a shard that has done its part of it says so and changes nothing (`Memo`). So every job is acted
-on once and counted once. Ended operations are kept for a while, the newest of them.
+The record of an operation lives on shard 0. A gateway works on it under a lease; another one takes over when the lease
+expires. A slice is written into the record before its jobs are changed, so the next gateway repeats exactly that slice.
+A shard that has done its part gives the same answer again and changes nothing (`Memo`). So every job is changed once
+and counted once. The newest ended operations are kept for a while.
 
 Like everything stored, these are msgpack arrays: add a field last, with a default; never reorder.
 """
@@ -22,7 +22,7 @@ from corvo.state.tables import Tables
 
 BULK_SHARD = 0  # keeps the records of all operations
 BULK_ALARM = "k"  # followed by an operation that has ended
-MEMO_ALARM = "o"  # followed by an operation of which this shard has done a part
+MEMO_ALARM = "o"  # followed by an operation that this shard has worked on
 _MS = 1_000_000
 
 
@@ -56,14 +56,14 @@ OPEN = frozenset({Status.QUEUED, Status.RUNNING})
 
 
 class Order(msgspec.Struct, array_like=True, frozen=True):
-    """What is to be done to each job."""
+    """The action for each job, with its parameters."""
 
     action: Action
     queue: QueueName | None = None  # where a job moves to
     priority: Priority = Priority.NORMAL
     reason: ShortText = ""  # of a hold or a rejection
     grace_ms: SpanMs = 0  # of a cancellation
-    # What the filter says that a job's shard knows better than the search: by now it may be elsewhere.
+    # Parts of the filter that the shard checks again, because the search may be behind the shard.
     only_queue: str = ""
     only_states: tuple[State, ...] = ()
 
@@ -75,7 +75,7 @@ class BulkFailure(msgspec.Struct, array_like=True, frozen=True):
 
 
 class BulkCounts(msgspec.Struct, array_like=True):
-    """What became of jobs. Of those that were refused, all are counted and the first are named."""
+    """Results of an operation. All refused jobs are counted; the first ones are listed."""
 
     affected: Count = 0
     errors: dict[str, Count] = msgspec.field(default_factory=dict)  # by code
@@ -101,30 +101,30 @@ class Bulk(msgspec.Struct, array_like=True):
     id: str
     order: Order
     created_at: int
-    filter: bytes = b""  # a search as JSON; empty: the jobs were named, and stand under a key of their own
-    total: int = 0  # jobs that matched when it was asked for
-    total_is_exact: bool = False  # else there are more
+    filter: bytes = b""  # a search as JSON; empty for a list of jobs, which has a key of its own
+    total: int = 0  # jobs that matched when the operation was created
+    total_is_exact: bool = False  # False: there are at least `total`
     status: Status = Status.QUEUED
-    node_id: str = ""  # the seat of the gateway that works on it
-    gateway: int = 0  # that process
-    claim: int = 0  # its claim: nobody reports without it
+    node_id: str = ""  # the node of the gateway that works on it
+    gateway: int = 0  # the number of that gateway
+    claim: int = 0  # its claim, which every report must name
     lease_ends_at: int = 0
     step: int = 0  # number of the slice
-    slice: list[str] = []  # jobs that are being acted on, or were when the gateway died
-    cursor: str = ""  # behind the slice
-    is_last: bool = False  # nothing is behind it
-    tally: BulkCounts = msgspec.field(default_factory=BulkCounts)  # of all slices before
+    slice: list[str] = []  # jobs of the current slice
+    cursor: str = ""  # of the search, after the slice
+    is_last: bool = False  # no slice follows
+    tally: BulkCounts = msgspec.field(default_factory=BulkCounts)  # of all earlier slices
     started_at: int = 0
     claimed_at: int = 0
-    claimed_processed: int = 0  # when it was claimed last: what was done since tells the rate
+    claimed_processed: int = 0  # jobs processed when it was last claimed, to compute the rate since then
     updated_at: int = 0
     finished_at: int = 0
-    is_cancelling: bool = False  # no further slice is taken
+    is_cancelling: bool = False  # no further slice is started
     failure: str = ""  # why it failed
 
 
 class Memo(msgspec.Struct, array_like=True):
-    """What a shard did in the newest slice of an operation, so that the same slice once more changes nothing."""
+    """What a shard did in the newest slice of an operation, so that a repeated slice changes nothing."""
 
     step: int
     done: list[str]
@@ -139,7 +139,7 @@ _decode_ids = msgspec.msgpack.Decoder(list[str]).decode
 
 
 def ask_id_of(bulk_id: str) -> int:
-    """The action that an operation takes on a job, as the job remembers it (`corvo/ops/jobs/actions.py`)."""
+    """The id under which a job remembers the action of this operation (`corvo/ops/jobs/actions.py`)."""
     return int.from_bytes(blake2b(bulk_id.encode(), digest_size=8).digest()) >> 1
 
 
@@ -175,7 +175,7 @@ def put_bulk(tables: Tables, bulk: Bulk) -> None:
 
 
 def end_bulk(tables: Tables, bulk: Bulk, status: Status) -> None:
-    """It goes to those that have ended; the oldest of them give way."""
+    """Move the operation to the ended ones, and drop the oldest of those."""
     bulk.status = status
     bulk.slice = []
     bulk.finished_at = bulk.updated_at = tables.now
@@ -212,7 +212,7 @@ def find_memo(tables: Tables, bulk_id: str) -> Memo | None:
 
 
 def put_memo(tables: Tables, bulk_id: str, memo: Memo) -> None:
-    """One alarm serves all slices: it is set with the first, and again when it finds that there was a later one."""
+    """One alarm serves all slices: it is set with the first slice, and set again when it finds a later one."""
     if find_memo(tables, bulk_id) is None:
         tables.alarms.add(tables.now + memo.kept_ms * _MS, MEMO_ALARM + bulk_id)
     memo.touched_at = tables.now

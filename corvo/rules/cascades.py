@@ -1,7 +1,7 @@
-"""What the end of one job means for others. Drawn once for each end, whatever road led there.
+"""Cascades: the effects of a job's end on other jobs. They run once for each end, whatever operation caused it.
 
-A job with bonds frees its unique key, tells its batch, lets its chain go on and tells the jobs that wait for it. It is
-counted by its batch and its chain at its first end only: one that somebody runs again afterwards is on its own.
+A job that ends releases its unique key, reports to its batch, continues its chain and tells the jobs that wait for it.
+Batch and chain count only the first end: a job that is run again afterwards no longer concerns them.
 """
 
 from corvo.model.job import Job
@@ -18,7 +18,8 @@ from corvo.state.transitions import EXPIRE_ALARM
 
 
 def run_cascades(tables: Tables) -> None:
-    """All consequences of the operation that was just applied, and theirs, on this shard; the rest is in the outbox."""
+    """Run all cascades of the last step on this shard, and the cascades of those. Errands for other shards go to the
+    outbox."""
     ended, here = tables.ended, tables.errands.here
     while ended or here:
         if ended:
@@ -35,7 +36,7 @@ def _end(tables: Tables, job: Job, outcome: Outcome) -> None:
             if shard != tables.errands.shard:
                 tables.errands.send(shard, Forget(job.id))
         if job.state in SETTLED:
-            return  # its end was told before
+            return  # it ended before, and others were told then
     else:
         locks.unlock(tables, job)
         if extras.expire_at:

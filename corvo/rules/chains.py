@@ -1,11 +1,11 @@
-"""Chains: when a job ends, the next one is made, wherever its queue lives.
+"""Chains: when a job ends, the next one is created, on the shard of its queue.
 
     completed, more steps           the next step
     completed, no more or `exit`    `on_exit`, if there is one
     dead, cancelled, deleted        `on_failure`, if there is one
 
-A step is made once: its id follows from the chain and its number. The whole definition travels with every job, so that
-a shard needs nobody else to go on.
+A step is created once: its id follows from the chain and the step's number. Every job carries the whole definition, so
+a shard can continue the chain on its own.
 """
 
 import msgspec
@@ -21,7 +21,7 @@ from corvo.state.tables import Tables
 
 def advance(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> None:
     if chain.step < 0:
-        return  # it was the last already
+        return  # it was the chain's handler, which ends the chain
     number, step, context = _next(tables, job, chain, outcome)
     if step is None:
         return
@@ -50,7 +50,7 @@ def _next(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> tuple[int
 
 
 def _reason(tables: Tables, job: Job, outcome: Outcome) -> str:
-    """What killed it. Errors of earlier attempts are no reason why somebody cancelled or rejected it."""
+    """Why the job ended. Errors of earlier attempts do not count for a job that was cancelled or rejected."""
     errors = tables.errors(job.id) if outcome is Outcome.DEAD else []
     if errors and errors[-1].created_at == job.failed_at:
         return errors[-1].error
@@ -58,5 +58,5 @@ def _reason(tables: Tables, job: Job, outcome: Outcome) -> str:
 
 
 def _merged(context: dict[str, object], payload: bytes) -> bytes:
-    """The step's own keys win."""
+    """The step's own keys take precedence."""
     return msgspec.json.encode({**context, **keys_of(payload)})

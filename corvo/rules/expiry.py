@@ -1,4 +1,4 @@
-"""Jobs that time ends: a job that expired, and an active job whose worker did not stop within its grace."""
+"""Jobs that a timer ends: expired jobs, and active jobs whose worker did not stop within the grace of a cancel."""
 
 from corvo.model.job import JobError
 from corvo.model.lifecycle import SETTLED, State, Verb
@@ -9,7 +9,7 @@ GRACE_ALARM = "g"  # followed by a job id: the grace of its worker is over
 
 
 def expire_unless_active(tables: Tables, job_id: str, value: bytes) -> int:
-    """The alarm of `expire_after`. An active job goes on: its worker is told at its next heartbeat."""
+    """The alarm of `expire_after`. An active job continues: its worker is told at its next heartbeat."""
     job = tables.find_job(job_id)
     if job is not None and job.state not in SETTLED and job.state is not State.ACTIVE:
         expire(tables, job_id)

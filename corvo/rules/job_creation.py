@@ -1,7 +1,7 @@
-"""How a job comes into the world: asked for by a producer, or made by the machine for a chain, a batch, a schedule.
+"""Creates jobs: for a producer, or for a chain, a batch or a schedule.
 
-A job is born at most once: its id is chosen before it reaches the log, and a request that comes again finds it there.
-A unique or idempotency key that another job holds leads to that job instead. A job that waits for others is scheduled
+A job is created at most once: its id is chosen before it reaches the log, and a repeated request finds the job. If
+another job holds its unique or idempotency key, that job is returned instead. A job that waits for others is scheduled
 without a date: it falls due when the last of them has ended.
 """
 
@@ -20,7 +20,7 @@ from corvo.state import locks
 from corvo.state.tables import Tables
 from corvo.state.transitions import insert
 
-# To look up an enum's member is a call, and every job comes this way.
+# A member lookup on an enum is a call, and this is a hot path.
 _PENDING, _SCHEDULED = State.PENDING, State.SCHEDULED
 
 
@@ -41,13 +41,13 @@ class NewJob(msgspec.Struct, array_like=True, gc=False):
 
 
 class Existing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Nothing was made: this job holds the key."""
+    """No job was created: this one holds the key."""
 
     job_id: str
 
 
 def derived_id(shard: int, *names: object) -> str:
-    """The id of a job that the machine makes: the same on every replica, and for every repetition."""
+    """The id of a job that the server creates: the same on every replica and for every repetition."""
     text = "\0".join(map(str, names))
     return f"s{shard:02d}_job_{blake2b(text.encode(), digest_size=13).hexdigest()}"
 
@@ -55,10 +55,10 @@ def derived_id(shard: int, *names: object) -> str:
 def make(tables: Tables, new: NewJob) -> State | Existing:
     known = tables.find_job(new.id)
     has_moved = known is None and tables.has_forwarded and tables.forwarded_to(new.id) is not None
-    if known is not None or has_moved:  # the same request once more: its job has lived on, the answer has not changed
-        born_at = tables.now if known is None else known.created_at
+    if known is not None or has_moved:  # a repeated request: the job has changed since, the answer has not
+        created_at = tables.now if known is None else known.created_at
         waits = new.extras is not None and bool(new.extras.waits_for)
-        return State.SCHEDULED if waits or new.scheduled_at > born_at else State.PENDING
+        return State.SCHEDULED if waits or new.scheduled_at > created_at else State.PENDING
     extras = new.extras
     if extras is not None:
         holder = locks.holder(tables, new.queue, extras)

@@ -1,15 +1,15 @@
-"""Cron schedules: which slots fire, and what a slot does when it fires.
+"""Cron schedules: which slots fire, and the job that a slot creates.
 
-A schedule lives on the shard of its name. Replicas may know different time zones while they are being upgraded, so no
-replica works out a slot when it applies an entry: the leader does beforehand (`due`), and its numbers stand in the log
-(`FireSchedules`). Applying them (`fire`) looks only at the schedule's version and at how far it has come, so whatever a
-leader proposes twice, or after a clock went back, fires a slot once at most.
+A schedule lives on the shard of its name. Replicas may have different time zone data during an upgrade, so no replica
+computes a slot when it applies an entry. The leader computes slots before it proposes (`due`), and the log holds its
+numbers (`FireSchedules`). Applying them (`fire`) checks only the schedule's version and its progress, so a slot fires
+at most once, even if a leader proposes it twice or its clock goes back.
 
-The job of a slot is made on the shard of its queue, by an errand. Its id follows from schedule and slot: there can be
-no second one.
+The job of a slot is created on the shard of its queue, by an errand. Its id follows from schedule and slot, so there is
+only one.
 
-A change of a schedule asks to be looked at at once (`next_at` is the moment of the change): the leader then finds its
-next slot in an entry of its own.
+After a change of a schedule, `next_at` is the time of the change: the leader then computes its next slot in an entry of
+its own.
 """
 
 import msgspec
@@ -27,27 +27,27 @@ from corvo.state import keys
 from corvo.state.schedules import CatchUp, Schedule, encode
 from corvo.state.tables import Tables
 
-ON_TIME_NS = 60 * 10**9  # a slot that is no later has not been missed: a restart or an election takes seconds
+ON_TIME_NS = 60 * 10**9  # a slot that is at most this late was not missed: a restart or an election takes seconds
 UNREADABLE_PAUSE_NS = 60 * 10**9
 FIRED_BYTES_MAX = 4 * 1024 * 1024  # payloads of the jobs that one entry makes
 OWN_TAGS = ("schedule", "slot")
 
 
 class Firing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What the leader worked out for one schedule."""
+    """What the leader computed for one schedule."""
 
     schedule_id: str
-    version: Count  # of the schedule that it looked at
+    version: Count  # of the schedule that it read
     slots: list[Moment]  # that fire now, oldest first
-    settled_to: Moment  # all others up to here are passed over
+    settled_to: Moment  # all other slots up to here are skipped
     next_at: Moment
 
 
-# The leader's part: it may know time zones.
+# On the leader, which may use time zones.
 
 
 def due(tables: Tables, wall_ns: int) -> list[Firing]:
-    """What to propose now. A long catch-up is proposed in slices, so that one entry stays short."""
+    """The firings to propose now. A long catch-up is proposed in slices, so that one entry stays short."""
     firings: list[Firing] = []
     jobs_left, bytes_left = UPKEEP_JOBS_PER_ENTRY, FIRED_BYTES_MAX
     for schedule in tables.schedules.due(wall_ns)[:UPKEEP_JOBS_PER_ENTRY]:
@@ -71,15 +71,15 @@ def _firing(schedule: Schedule, wall_ns: int, room: int) -> Firing:
             slots = slots[:room]
             settled_to = slots[-1]
         next_at = next_slot(terms.cron, terms.timezone, settled_to)
-    except ValueError:  # checked by a gateway that is newer than this leader: its successor will understand it
+    except ValueError:  # a newer gateway accepted it: a newer leader will understand it
         return Firing(schedule.id, schedule.version, [], schedule.settled_to, wall_ns + UNREADABLE_PAUSE_NS)
     if next_at is None:
-        next_at = settled_to + SCHEDULE_AHEAD_NS_MAX  # and look again
+        next_at = settled_to + SCHEDULE_AHEAD_NS_MAX  # and check again then
     return Firing(schedule.id, schedule.version, slots, settled_to, min(next_at, LATEST_NS))
 
 
 def _slots(schedule: Schedule, wall_ns: int) -> list[int]:
-    """By the catch-up policy."""
+    """The slots that fire, by the catch-up policy."""
     terms = schedule.terms
     at_most = terms.catch_up_max if terms.catch_up is CatchUp.ALL else 1
     slots = slots_between(terms.cron, terms.timezone, schedule.settled_to, wall_ns, at_most)
@@ -88,11 +88,11 @@ def _slots(schedule: Schedule, wall_ns: int) -> list[int]:
     return slots
 
 
-# Every replica's part: numbers only.
+# On every replica: numbers only.
 
 
 def fire(tables: Tables, firing: Firing) -> int:
-    """How many slots fired; none when the schedule is not the one that the leader saw."""
+    """Fire the slots. Returns how many; 0 when the schedule has changed since the leader read it."""
     schedule = tables.schedules.find(firing.schedule_id)
     if schedule is None or schedule.is_paused or schedule.version != firing.version:
         return 0
@@ -112,7 +112,7 @@ def fire(tables: Tables, firing: Firing) -> int:
 
 
 def put(tables: Tables, schedule: Schedule) -> None:
-    """The schedule is new or was changed."""
+    """Store a schedule that is new or changed."""
     schedule.version += 1
     tables.schedules.keep(schedule)
     tables.put_record(keys.schedule(schedule.id), encode(schedule))
@@ -124,7 +124,7 @@ def drop(tables: Tables, schedule: Schedule) -> None:
 
 
 def start_from_now(tables: Tables, schedule: Schedule) -> None:
-    """Slots count from this moment on: the schedule is new, means other moments now, or was paused."""
+    """Only slots from now on count: the schedule is new, has another expression, or was paused."""
     schedule.settled_to = max(schedule.settled_to, tables.now)
     schedule.next_at = tables.now
 
@@ -135,7 +135,7 @@ def job_of(schedule: Schedule, slot: int, shard_count: int) -> NewJob:
 
 
 def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:
-    """Without a slot: somebody wants it now."""
+    """The job of a slot; without a slot, of a manual run."""
     terms = schedule.terms
     extras = JobExtras(schedule_id=schedule.id, unique_key=terms.unique_key, unique_period_ms=terms.unique_period_ms)
     return NewJob(
@@ -150,7 +150,7 @@ def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:
 
 
 def _with_own_tags(schedule: Schedule, slot: int) -> bytes:
-    """Put together as text: what the user wrote stays as it was written."""
+    """Concatenated as text, so that the user's tags keep their bytes."""
     own = {"schedule": schedule.name}
     if slot:
         own["slot"] = to_rfc3339(slot)

@@ -1,1 +1,1 @@
-"""What every process of a node needs: settings, addresses, the data directory, certificates. Touches the machine."""
+"""Shared by all processes of a node: settings, addresses, the data directory, certificates."""

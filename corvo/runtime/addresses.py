@@ -1,4 +1,4 @@
-"""Addresses as people write them: `host:port`, `[::1]:port`, `:port`. Pure: whether somebody is there is not asked."""
+"""Addresses as users write them: `host:port`, `[::1]:port`, `:port`. Pure: nothing is resolved or connected to."""
 
 import ipaddress
 
@@ -7,7 +7,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """`:8080` → every address; ValueError with a sentence when it is no address."""
+    """`:8080` means every address. ValueError with a sentence when the text is not an address."""
     host, separator, port = address.rpartition(":")
     if not separator or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
         raise ValueError("expected host:port or :port, with a port up to 65535")
@@ -19,7 +19,7 @@ def join_address(host: str, port: int) -> str:
 
 
 def check_reachable(address: str) -> None:
-    """ValueError with a sentence when others cannot be told this address."""
+    """ValueError with a sentence when other nodes could not use this address."""
     host, port = split_address(address)
     if host in EVERYWHERE or not port:
         raise ValueError(f"{address!r} is no address that others can reach: it needs a host and a port")
@@ -34,7 +34,7 @@ def is_reachable(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine can mean it. A name is not: it may be made to resolve to anything."""
+    """Whether the address is on this machine for certain. A name is not: it may resolve to anything."""
     host = split_address(address)[0]
     if host == "localhost":
         return True

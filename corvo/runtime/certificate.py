@@ -1,23 +1,23 @@
-"""The certificate with which a node speaks TLS: its two files, checked, as a context for connections.
+"""The TLS certificate of a node: checks its two files and loads them into a context for connections.
 
-Not part of the pure core: this touches the machine. `corvo server` checks the files before anything starts; each
-gateway loads them for itself, and again when they are renewed.
+Not part of the pure core: it reads files. `corvo server` checks them before it starts anything; each gateway loads
+them, and again when they are renewed.
 """
 
 import os
 import ssl
 from pathlib import Path
 
-CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2: forward secrecy, no CBC. Those of TLS 1.3 are all like that
-PROTOCOLS = ("h2", "http/1.1")  # what a client may choose from while it shakes hands
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2: forward secrecy, no CBC; all of TLS 1.3's are
+PROTOCOLS = ("h2", "http/1.1")  # offered in the handshake (ALPN)
 
 
 class BadCertificate(ValueError):
-    """Why the files cannot be used, and what to do, in a sentence."""
+    """The files cannot be used: a sentence with the reason and the remedy."""
 
 
 def load_certificate(cert_file: str, key_file: str) -> ssl.SSLContext:
-    """A context for the server's side of connections. BadCertificate when the files do not make one."""
+    """A TLS context for the server's side. BadCertificate when the files cannot be used."""
     certificate, _ = _read("certificate", cert_file, "--tls-cert")
     key, mode = _read("key", key_file, "--tls-key")
     if b"-----BEGIN CERTIFICATE-----" not in certificate:
@@ -29,24 +29,24 @@ def load_certificate(cert_file: str, key_file: str) -> ssl.SSLContext:
             f"the key {key_file} is locked by a pass phrase, and nobody is there to type it;"
             f" unlock it with `openssl pkey -in {key_file} -out unlocked.pem`"
         )
-    if mode & 0o007:  # its group may: a volume of Kubernetes belongs to a group
+    if mode & 0o007:  # the group may read it: a Kubernetes volume belongs to a group
         raise BadCertificate(
             f"the key {key_file} is open to everybody; keep it to yourself with `chmod 600 {key_file}`"
         )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION  # HTTP/2 forbids it, and it is work that a client can ask for
+    context.options |= ssl.OP_NO_RENEGOTIATION  # HTTP/2 forbids it, and a client could use it to cause load
     context.set_ciphers(CIPHERS)
     context.set_alpn_protocols(list(PROTOCOLS))
     try:
-        context.load_cert_chain(cert_file, key_file, password="none")  # else OpenSSL would ask at the terminal
-    except OSError as error:  # those of ssl are such, too; another: a file is gone since
+        context.load_cert_chain(cert_file, key_file, password="none")  # otherwise OpenSSL would ask on the terminal
+    except OSError as error:  # errors of ssl included; or a file was removed meanwhile
         raise BadCertificate(_reason(error, cert_file, key_file)) from None
     return context
 
 
 def _read(what: str, path: str, flag: str) -> tuple[bytes, int]:
-    """What a file holds, and who may read it."""
+    """A file's content and its permissions."""
     try:
         with Path(path).open("rb") as file:
             return file.read(), os.fstat(file.fileno()).st_mode

@@ -1,6 +1,6 @@
-"""Names and addresses of nodes, as settings give them. Pure: who is reachable is found out elsewhere.
+"""Names and addresses of nodes in the settings. Pure: nothing is resolved or connected to.
 
-A node is reached at one address, host and first port; its shard i listens i ports further on.
+A node has one address, host and first port; its shard i listens on that port plus i.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from corvo.model.limits import NODES_MAX
 from corvo.runtime.addresses import EVERYWHERE, PORT_MAX, check_reachable, is_loopback, join_address, split_address
 
-if TYPE_CHECKING:  # settings ask us whether they fit together
+if TYPE_CHECKING:  # settings.py imports this module
     from corvo.runtime.settings import Settings
 
 LOOPBACK_BIND = "127.0.0.1:9400"
@@ -58,7 +58,7 @@ def shard_address(address: str, shard: int) -> str:
 
 
 def advertised_address(settings: "Settings", host_name: str) -> str:
-    """Where others reach this node: as told, else as the list of peers has it, else by the name of the machine."""
+    """Where other nodes reach this one: from --raft-advertise, else from --peers, else the host name."""
     if settings.raft_advertise:
         return settings.raft_advertise
     peers = parse_peers(settings.peers)
@@ -88,7 +88,7 @@ def pod_of(host_name: str) -> tuple[str, str]:
 
 
 def faults_of(settings: "Settings") -> list[str]:
-    """What of a node's place in its cluster does not fit together, a sentence each."""
+    """Faults in the settings of the cluster, a sentence each."""
     return [
         *_bad_addresses(settings),
         *_bad_ways(settings),
@@ -176,7 +176,7 @@ def _without_secret(settings: "Settings") -> Iterator[str]:
 
 
 def _addresses(settings: "Settings") -> Iterator[tuple[str, str]]:
-    """Every address that can be read, with the flag that gave it. Faulty ones are told elsewhere."""
+    """Every valid address with its flag. Invalid ones are reported elsewhere."""
     for name in ("raft_bind", "raft_advertise", "peers", "join"):
         for _, address in _named(settings, name):
             yield _flag(name), address

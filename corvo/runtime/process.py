@@ -1,6 +1,6 @@
-"""What every process of a node does at its start: read the settings, log, take its lock, die with its parent.
+"""Start of every process of a node: read the settings, set up logging, take the lock, end with the parent.
 
-Not part of the pure core: this touches the machine. `corvo server` writes the files, the other processes read them.
+Not part of the pure core: it does I/O. `corvo server` writes the files, the other processes read them.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ import structlog
 from corvo.model.incidents import NodeRecord
 from corvo.runtime.settings import Settings
 
-BACKLOG = 1024  # connections that wait for a gateway to take them; the kernel may allow fewer
+BACKLOG = 1024  # connections that wait to be accepted; the kernel may allow fewer
 RUN = "run"  # sockets, locks and the files that the supervisor writes, below the data directory
 SECRET_BYTES_MIN = 16
 _PR_SET_PDEATHSIG = 1
@@ -32,22 +32,22 @@ class Locked(Exception):
 
 
 class BadSecret(ValueError):
-    """Why the file of the cluster's secret cannot be used, and what to do, in a sentence."""
+    """The file of the cluster's secret cannot be used: a sentence with the reason and the remedy."""
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What a data directory was made for. Outside LevelDB, so that an emptied database is noticed, not created anew."""
+    """Identity of a data directory. Stored outside LevelDB, so that a lost database is noticed, not created again."""
 
     cluster_id: str
     node_id: str
     shards: int
     format: int = 1
-    founders: tuple[str, ...] | None = None  # nodes whose replicas vote from the first entry on; None: this one alone
-    nodes: dict[str, str] = {}  # addresses that were known then, by name
+    founders: tuple[str, ...] | None = None  # nodes whose replicas vote from the first entry; None: only this one
+    nodes: dict[str, str] = {}  # addresses known at creation, by name
 
 
 def take_lock(path: Path) -> IO[str]:
-    """An exclusive lock for the life of the process: two processes can bind one ipc path, so the path is no lock."""
+    """An exclusive lock while the process runs. An ipc path is no lock: two processes can bind the same one."""
     file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,8 +63,8 @@ def take_lock(path: Path) -> IO[str]:
 
 
 def open_listener(host: str, port: int, is_shared: bool = False) -> socket.socket:
-    """A socket that listens there, on a port chosen by the kernel for 0. OSError when none can. To shared ones
-    the kernel deals out connections evenly."""
+    """A listening socket; port 0 lets the kernel choose. OSError when the address cannot be bound. Between shared
+    sockets the kernel spreads connections evenly."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -73,13 +73,13 @@ def open_listener(host: str, port: int, is_shared: bool = False) -> socket.socke
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if is_shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits this
-        # So is this: a client whose machine is gone is noticed within a minute, also where no data is under way.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit this
+        # And these: a client whose machine is gone is noticed within a minute, even on an idle connection.
         for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
             listener.setsockopt(socket.IPPROTO_TCP, option, value)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         listener.bind(address)
-        # Only listening tells: Linux lets two sockets with SO_REUSEADDR be bound to one port.
+        # Only listen() fails: Linux lets two sockets with SO_REUSEADDR bind one port.
         listener.listen(BACKLOG)
     except OSError:
         listener.close()
@@ -118,7 +118,7 @@ def read_identity(data_dir: Path) -> Identity | None:
 
 
 def write_identity(data_dir: Path, identity: Identity) -> None:
-    """Written whole or not at all, and on disk before anything is built on it."""
+    """Write a file atomically, and sync it to disk before returning."""
     path, draft = data_dir / "identity.json", data_dir / "identity.json.new"
     with draft.open("wb") as file:
         file.write(msgspec.json.encode(identity))
@@ -129,7 +129,7 @@ def write_identity(data_dir: Path, identity: Identity) -> None:
 
 
 def read_secret(path: str) -> bytes | None:
-    """The secret that all nodes share; None without a file. White space around it is no part of it."""
+    """The secret that all nodes share; None without a file. White space around it is ignored."""
     if not path:
         return None
     try:
@@ -139,7 +139,7 @@ def read_secret(path: str) -> bytes | None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise BadSecret(f"the secret {path} cannot be read: {reason}; choose another --cluster-secret-file") from None
-    if mode & 0o007:  # its group may: a volume of Kubernetes belongs to a group
+    if mode & 0o007:  # the group may read it: a Kubernetes volume belongs to a group
         raise BadSecret(f"the secret {path} is open to everybody; keep it to yourself with `chmod 600 {path}`")
     if len(secret) < SECRET_BYTES_MIN:
         raise BadSecret(
@@ -158,7 +158,8 @@ def sync_directory(path: Path) -> None:
 
 
 def die_with_parent() -> None:
-    """A supervisor that is killed cannot stop its children; the kernel can. Linux only; elsewhere the locks hold."""
+    """Let the kernel end this process when its parent dies: a killed supervisor cannot. Linux only; elsewhere the locks
+    prevent two nodes on one directory."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -169,7 +170,7 @@ def die_with_parent() -> None:
 
 
 def configure_logging(level: str, log_format: str, **context: Any) -> None:
-    """One line an event, to standard output: the supervisor passes it on. Standard-library loggers join in."""
+    """One line for each event on standard output, also for loggers of the standard library."""
     is_console = log_format == "console" or (log_format == "auto" and sys.stdout.isatty())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -198,12 +199,12 @@ def configure_logging(level: str, log_format: str, **context: Any) -> None:
     )
     logging.basicConfig(handlers=[handler], level=getattr(logging, level.upper()), force=True)
     sys.excepthook = _log_crash
-    # One write a line: lines of several processes share one pipe and must not be torn.
+    # One write for each line: several processes share one pipe, and lines must not be mixed.
     sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]  # a text stream
 
 
 def _log_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """One event like any other, so that whoever collects the log sees what ended a process."""
+    """Log an uncaught exception as an event, so that the log shows what ended the process."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return

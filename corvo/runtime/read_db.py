@@ -1,8 +1,8 @@
-"""Where the read database is, as the setting says it: empty for a file in the data directory, or an address.
+"""The setting of the read database: empty for a file in the data directory, or an address.
 
     postgresql://user:password@host:port/database?schema=corvo&sslmode=require
 
-All but `schema` is libpq's. Pure: nothing is looked up or connected to.
+All parts but `schema` are libpq's. Pure: nothing is resolved or connected to.
 """
 
 import re
@@ -13,12 +13,12 @@ import msgspec
 
 from corvo.runtime.clustering import is_clustered
 
-if TYPE_CHECKING:  # settings ask us whether an address is one
+if TYPE_CHECKING:  # settings.py imports this module
     from corvo.runtime.settings import Settings
 
 SCHEMES = ("postgresql", "postgres")
 SCHEMA = "corvo"
-_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # needs no quotes, and leaves room for what is appended to it
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")  # needs no quotes, and leaves room for suffixes
 _HIDDEN = "***"
 
 
@@ -28,12 +28,12 @@ class PostgresAddress(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """For logs and people."""
+        """Without the password, for logs and messages."""
         return f"{without_password(self.url)} schema {self.schema}"
 
 
 def parse_read_db(text: str, schema: str = SCHEMA) -> PostgresAddress | None:
-    """None: SQLite. `schema` is the one to use where the address names none."""
+    """None means SQLite. `schema` is the default for an address without one."""
     if not text:
         return None
     parts = urlsplit(text)
@@ -53,7 +53,7 @@ def parse_read_db(text: str, schema: str = SCHEMA) -> PostgresAddress | None:
 
 
 def address_of(settings: "Settings") -> PostgresAddress | None:
-    """None: a file in the data directory."""
+    """None means a file in the data directory."""
     return parse_read_db(settings.read_db, schema_of_node(settings.node_id, is_clustered(settings)))
 
 
@@ -63,6 +63,6 @@ def schema_of_node(node_id: str, is_clustered: bool) -> str:
 
 
 def without_password(url: str) -> str:
-    """Whatever it is: also of a text that is no address at all."""
+    """Also for a text that is not an address."""
     shown = re.sub(r"(?<=://)([^/@?]*?):[^/?]*@", rf"\1:{_HIDDEN}@", url)
     return re.sub(r"(?i)(password=)[^&\s]*", rf"\1{_HIDDEN}", shown)

@@ -1,7 +1,7 @@
 """Settings: one struct, one loader, one explainer.
 
-Precedence: flag, environment (`CORVO_…`), TOML file, default. `load` is pure: it is given the three sources and
-returns the settings with the origin of each value, or every fault at once. Parts receive the numbers they need.
+Precedence: flag, environment (`CORVO_…`), TOML file, default. `load` is pure: it takes the three sources and returns
+the settings with the origin of each value, or raises all faults at once.
 """
 
 import difflib
@@ -36,62 +36,66 @@ _ALIASES = {("log_level", "warn"): "warning"}  # a setting and a second name of 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every field is a flag (`--data-dir`), a variable (`CORVO_DATA_DIR`) and a key of the file (`data_dir`)."""
 
-    data_dir: Annotated[str, Meta(min_length=1, description="directory of everything this node keeps")] = "data"
-    bind: Annotated[str, Meta(description="address and port of HTTP; :8080 means every address")] = ":8080"
-    tls_cert: Annotated[str, Meta(description="file with the certificate (PEM, its chain behind it): HTTPS only")] = ""
+    data_dir: Annotated[str, Meta(min_length=1, description="directory of all data of this node")] = "data"
+    bind: Annotated[str, Meta(description="address and port for HTTP; :8080 means every address")] = ":8080"
+    tls_cert: Annotated[
+        str, Meta(description="file with the certificate and its chain (PEM); turns HTTP off and HTTPS on")
+    ] = ""
     tls_key: Annotated[str, Meta(description="file with the private key of the certificate (PEM)")] = ""
     shards: Annotated[
-        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is made")
+        int, Meta(ge=1, le=SHARDS_MAX, description="number of shards, fixed when the data directory is created")
     ] = 4
     raft_bind: Annotated[
-        str, Meta(description="address and first port for other nodes; shard i listens i ports further on")
+        str, Meta(description="address and first port for other nodes; shard i listens on that port plus i")
     ] = ":9400"
     raft_advertise: Annotated[
-        str, Meta(description="address and first port at which other nodes reach this one; worked out when empty")
+        str, Meta(description="address and first port at which other nodes reach this one; derived when empty")
     ] = ""
     bootstrap: Annotated[
         bool, Meta(description="a cluster of this node alone, which others can join; makes the secret if there is none")
     ] = False
     peers: Annotated[
-        str, Meta(description="the nodes that found a cluster, this one among them: name=host:port,name=host:port")
+        str, Meta(description="founding nodes of a cluster, this one included: name=host:port,name=host:port")
     ] = ""
     join: Annotated[str, Meta(description="nodes of a running cluster to join: host:port,host:port")] = ""
-    discover: Annotated[Literal["", "dns"], Meta(description="dns: find the other nodes by a name")] = ""
+    discover: Annotated[Literal["", "dns"], Meta(description="dns: find the other nodes by a DNS name")] = ""
     discover_dns_name: Annotated[
-        str, Meta(description="a name that resolves to the addresses of all nodes; empty: the domain of this machine")
+        str, Meta(description="DNS name that resolves to the addresses of all nodes; empty: the domain of this machine")
     ] = ""
     expect_nodes: Annotated[
-        int, Meta(ge=1, le=NODES_MAX, description="how many nodes found the cluster when they find each other by name")
+        int, Meta(ge=1, le=NODES_MAX, description="number of founding nodes when nodes find each other by DNS")
     ] = 3
     cluster_secret_file: Annotated[
-        str, Meta(description="file with the secret that all nodes share; without one they use loopback addresses only")
+        str, Meta(description="file with the secret that all nodes share; without it, nodes must be on loopback")
     ] = ""
     heartbeat_interval: Annotated[
         float, Meta(ge=0.01, le=10, description="seconds between the heartbeats of a shard's leader")
     ] = 0.1
     election_timeout: Annotated[
         float,
-        Meta(ge=0.05, le=60, description="seconds of silence, at most twice that, before an election"),
+        Meta(
+            ge=0.05, le=60, description="seconds without a leader before an election; each node waits up to twice that"
+        ),
     ] = 0.5
     node_id: Annotated[
         str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z", description="name of this node in the cluster")
     ] = "node-1"
     gateways: Annotated[
-        int, Meta(ge=1, le=GATEWAYS_MAX, description="processes that speak HTTP; they share the port")
+        int, Meta(ge=1, le=GATEWAYS_MAX, description="number of HTTP processes; they share the port")
     ] = 1
     http_server: Annotated[
         Literal["hypercorn", "granian"],
-        Meta(description="program that speaks HTTP; granian, in Rust, comes with the extra fast"),
+        Meta(description="HTTP server library; granian needs the extra `fast`"),
     ] = "hypercorn"
     read_db: Annotated[
         str, Meta(description="PostgreSQL for lists and search: postgresql://user@host/database; empty: a file")
     ] = ""
     fsync: Annotated[Literal["on", "off"], Meta(description="off: a power cut may lose acknowledged jobs")] = "on"
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="least level that is logged")
+        Literal["debug", "info", "warning", "error"], Meta(description="lowest level that is logged")
     ] = "info"
     log_format: Annotated[
-        Literal["auto", "console", "json"], Meta(description="auto: console on a terminal, else json")
+        Literal["auto", "console", "json"], Meta(description="auto: console on a terminal, otherwise json")
     ] = "auto"
     retention: Annotated[
         str, Meta(description="how long ended jobs are kept unless their queue says otherwise: 168h, 30d or forever")
@@ -128,7 +132,7 @@ Origins = dict[str, str]  # setting → "flag", "environment", "file" or "defaul
 
 
 class BadSettings(Exception):
-    """Every fault found, a sentence each."""
+    """All faults, a sentence each."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -138,7 +142,7 @@ class BadSettings(Exception):
 def load(
     flags: Mapping[str, Any], environ: Mapping[str, str], file_text: str = "", file_name: str = "the settings file"
 ) -> tuple[Settings, Origins]:
-    """`flags` hold None for what was not given."""
+    """`flags` hold None for flags that were not given."""
     faults: list[str] = []
     values: dict[str, Any] = {}
     origins: Origins = dict.fromkeys(names(), "default")
@@ -156,7 +160,7 @@ def load(
             checked[name] = msgspec.convert(_ALIASES.get((name, str(value)), value), _types()[name], strict=False)
         except msgspec.ValidationError as error:
             faults.append(f"{_label(name, origins[name])} is {value!r}: {_expected(name, error)}")
-    settings = Settings(**checked)  # what was faulty stands at its default, so that the rest can be checked too
+    settings = Settings(**checked)  # faulty values have their default, so that the rest can be checked too
     faults += _check_relations(settings)
     if faults:
         raise BadSettings(faults)
@@ -212,7 +216,7 @@ def retention_ms(text: str) -> int:
 
 
 def half_of_tls(tls_cert: str, tls_key: str) -> str:
-    """What is wrong with one file where two are needed; empty: nothing is."""
+    """A sentence when only one of the two files is given; otherwise empty."""
     if bool(tls_cert) == bool(tls_key):
         return ""
     given, missing = ("--tls-cert", "--tls-key") if tls_cert else ("--tls-key", "--tls-cert")

@@ -1,7 +1,7 @@
-"""Gates of a queue: whether it may give out a job now.
+"""Limits on claims: how many jobs a queue may give out now (pause, concurrency, throttle).
 
-A throttle is a sliding window, and exact: every claim within the window is remembered by its moment. Claims of one
-entry share a moment, so what is kept grows with entries, not with claims, and never beyond the rate itself.
+A throttle is an exact sliding window: the time of every claim within the window is kept. Claims of one entry share a
+time, so memory grows with entries, not with claims, and never beyond the rate.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ class ThrottleWindow:
     __slots__ = ("claims", "count")
 
     def __init__(self) -> None:
-        self.claims: deque[tuple[int, int]] = deque()  # moment, claims at it
+        self.claims: deque[tuple[int, int]] = deque()  # time, number of claims
         self.count = 0
 
 
@@ -39,14 +39,14 @@ class Throttles:
             self._note(self._windows.setdefault(name, ThrottleWindow()), moment, decode_claims(value))
 
     def claim(self, queue: str, controls: Controls, now: int, count: int) -> None:
-        """So many jobs were given out at this moment."""
+        """Record that `count` jobs were claimed now."""
         window = self._windows.setdefault(queue, ThrottleWindow())
         self._forget(queue, window, now - controls.window_ms * 1_000_000)
         self._note(window, now, count)
         self._put(keys.claims_at(queue, now), encode(window.claims[-1][1]))
 
     def trim(self, queue: str, controls: Controls, now: int) -> None:
-        """Forget what has left the window."""
+        """Drop the claims that are no longer in the window."""
         window = self._windows.get(queue)
         if window is not None:
             self._forget(queue, window, now - controls.window_ms * 1_000_000)
@@ -64,7 +64,7 @@ class Throttles:
         return max(controls.rate - window.count + passed, 0)
 
     def free_at(self, queue: str, controls: Controls) -> int:
-        """When the window next has room, if it has none now."""
+        """When the window has room again, if it has none now."""
         window = self._windows.get(queue)
         if window is None:
             return 0
@@ -97,7 +97,7 @@ class Throttles:
 
 
 def room(queue: Queue, throttles: Throttles, now: int) -> int:
-    """How many jobs the queue's controls let through now."""
+    """How many jobs the queue's controls allow to be claimed now."""
     controls = queue.controls
     if controls is None:
         return NO_LIMIT

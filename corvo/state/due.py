@@ -1,8 +1,8 @@
-"""What falls due, in the order in which it does: scheduled and retrying jobs (`t|`), and alarms (`al|`).
+"""Things that fall due, ordered by time: scheduled and retrying jobs (`t|`), and alarms (`al|`).
 
-The order lives in the keys, over all queues of the shard. In memory stand only two bounds: no live key lies before
-`floor`, so a scan never wades through the tombstones of what was settled; and nothing falls due before `next_at`, so an
-idle shard sleeps. Looking ahead stops at a horizon: a million jobs that were cancelled behind it cost nothing.
+The order is in the keys, over all queues of the shard. Memory holds only two bounds. No live key lies before `floor`,
+so a scan skips the tombstones of handled keys. Nothing falls due before `next_at`, so an idle shard sleeps. Looking
+ahead stops at a horizon, so a million cancelled jobs beyond it cost nothing.
 """
 
 from corvo.state import keys
@@ -26,8 +26,8 @@ class DueOrder:
         self._overlay.puts[keys.due(self._family, due_at, subject)] = None
 
     def over(self, now: int, limit: int) -> list[tuple[int, str, bytes]]:
-        """Moment, subject and value of what is due by now, oldest first. The caller settles them all, or puts them off,
-        so the floor moves up to what is left."""
+        """Time, subject and value of everything due by now, oldest first. The caller handles each one or calls
+        `put_off`, so the floor moves up to the first key that is left."""
         found: list[tuple[int, str, bytes]] = []
         for key, value in self._overlay.scan(
             keys.due_floor(self._family, self._floor), keys.due_floor(self._family, now + 1)
@@ -42,12 +42,12 @@ class DueOrder:
         return found
 
     def put_off(self, due_at: int) -> None:
-        """Something that was found to be over is not settled in this entry: it is found again."""
+        """Something due is not handled in this entry: find it again later."""
         self.next_at = min(self.next_at, due_at)
         self._floor = min(self._floor, due_at)
 
     def look_ahead(self, now: int) -> int:
-        """When something next falls due, or the horizon when nothing does before it."""
+        """When the next thing falls due, at the latest the horizon."""
         if self.next_at > now:
             return self.next_at
         horizon = now + HORIZON_NS

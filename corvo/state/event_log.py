@@ -1,8 +1,8 @@
-"""The journal of events: one page for each entry that had something to tell, the newest so many events.
+"""The event log: one page for each log entry that caused events. The newest `EVENTS_KEPT` events are kept.
 
-It is part of the replicated state, so every replica tells the same story under the same numbers, and a listener may go
-on with another node where it stopped. Events are numbered from 1 without a hole; a page is filed under the number of
-its first event. So a number is all that a listener has to remember, and what it missed can be counted.
+It is part of the replicated state: every replica has the same events under the same numbers, so a listener can continue
+on another node. Events are numbered from 1 without gaps; the key of a page is the number of its first event. A listener
+remembers one number, and the server can count the events that it missed.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class Told(NamedTuple):
 class EventLog:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
-        self.events: list[Event] = []  # of the entry under way
+        self.events: list[Event] = []  # of the current entry
         self.told: list[Event] = []  # of the entry that was sealed last
         self._pages: deque[int] = deque()  # number of each page's first event
         self._newest: deque[tuple[int, EventPage]] = deque()
@@ -50,7 +50,7 @@ class EventLog:
         self.events.append(Event(kind, job_id, queue, data))
 
     def seal(self, now: int) -> None:
-        """Write the entry's page, and drop the oldest ones that are no longer needed."""
+        """Write the entry's page, and drop the oldest pages beyond the bound."""
         self.told = self.events
         if not self.events:
             return
@@ -69,11 +69,11 @@ class EventLog:
 
     @property
     def first(self) -> int:
-        """Number of the oldest event that is kept; the next one's when there is none."""
+        """Number of the oldest event that is kept; without any, the number of the next event."""
         return self._pages[0] if self._pages else self.last + 1
 
     def after(self, seq: int) -> Iterator[Told]:
-        """Every event that is kept with a greater number, in order; read as far as the caller goes on."""
+        """The events with a greater number, in order, read lazily."""
         seq = max(seq, self.first - 1)
         if seq >= self.last:
             return
@@ -83,11 +83,11 @@ class EventLog:
                 yield Told(number, page.at, event)
 
     def _pages_from(self, seq: int) -> Iterator[tuple[int, EventPage]]:
-        """The page that holds this event, and all behind it."""
+        """The page that holds this event, and all later pages."""
         newest = self._newest
         if newest and newest[0][0] <= seq:
             found = []
-            for numbered in reversed(newest):  # from behind: a listener that is up to date pays for what is new only
+            for numbered in reversed(newest):  # newest first: a listener that is up to date pays only for new events
                 found.append(numbered)
                 if numbered[0] <= seq:
                     break
@@ -98,7 +98,7 @@ class EventLog:
             yield keys.event_number(key), decode_page(value)
 
     def _page_of(self, seq: int) -> int:
-        """Never before the oldest page that is kept: what was dropped there left tombstones to wade through."""
+        """The start of the page that holds this event. Never before the oldest page: dropped pages left tombstones."""
         pages = self._pages
         low, high = 0, len(pages)
         while high - low > 1:

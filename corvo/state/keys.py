@@ -1,7 +1,7 @@
-"""The bytes of every key; nothing else knows them.
+"""The bytes of every key; no other module builds or parses keys.
 
-`|` ends a prefix, NUL ends a name, numbers are big-endian, so that the order of the bytes is the order of the
-numbers. Names are checked before they come here (`limits.py`): none can hold `|` or NUL.
+`|` ends a prefix, NUL ends a name, numbers are big-endian, so that keys sort by number. Names are checked before they
+come here (`limits.py`): none can hold `|` or NUL.
 
     j|{job id}                                      the job
     je|{job id}\\0{claim:4}                          one failed attempt
@@ -12,29 +12,29 @@ numbers. Names are checked before they come here (`limits.py`): none can hold `|
     r|{queue}\\0{due:8}{job id}                      retrying
     t|{due:8}{job id}                               when a scheduled or retrying job is due, over all queues
     qn|{queue}                                      the queue: counts, cursors
-    qm|{queue}\\0{minute:4}                         what happened in the queue in that minute since 1970
+    qm|{queue}\\0{minute:4}                         counts of the queue in that minute since 1970
     w|{worker id}                                   a worker
     n|{node id}                                     address of a node of the cluster
     k|retention                                     how long ended jobs are kept, unless their queue says: {ms:8}
-    u|{queue}\\0{unique key}                        who holds the key, and until when
+    u|{queue}\\0{unique key}                        the job that holds the key, and until when
     i|{queue}\\0{idempotency key}                   the job that was made for it
     d|{job id}\\0{job id}                           the second waits for the first
-    f|{job id}                                      where a job of ours has moved to: {shard:1}{errand:8}
+    f|{job id}                                      where a job has moved to: {shard:1}{errand:8}
     b|{batch id}                                    a batch: counts, callbacks
-    ba|{batch id}\\0{ask id:8}                       a request that has added jobs to it, a short while ago
+    ba|{batch id}\\0{ask id:8}                       a recent request that added jobs to the batch
     sc|{schedule id}                                a cron schedule
     bk|{bulk id}   bd|{bulk id}                     a bulk operation that is open, that has ended; on shard 0
-    bi|{bulk id}                                    the jobs that an open one was given by name
-    bm|{bulk id}                                    what this shard did in the newest slice of one
-    l|{queue}\\0{moment:8}                          claims of a throttled queue at that moment
+    bi|{bulk id}                                    the job ids of an open bulk operation on a list of jobs
+    bm|{bulk id}                                    what this shard did in the operation's newest slice
+    l|{queue}\\0{moment:8}                          number of claims of a throttled queue at that time
     al|{due:8}{subject}                             an alarm: something other than a job falls due
-    ev|{number:8}                                   events that an entry caused, under the number of the first
+    ev|{number:8}                                   the events of one entry, under the number of the first
     x|{shard:1}{number:8}                           an errand for another shard
     xo|{shard:1}   xi|{shard:1}                     number of the last errand given to, done for, another shard
 
-Kept by the replica itself and no part of the replicated state: `r|{index:8}` (Raft log; the first byte of an index
-is 0 and a queue begins with a letter or digit, so the two families share a prefix without meeting), `m|{index:8}`
-(what the mirror has yet to see) and `\\0…` (identity, hard state, applied marker).
+Kept by the replica itself, not part of the replicated state: `r|{index:8}` (Raft log; the first byte of an index is 0
+and a queue begins with a letter or digit, so the two families share a prefix without collisions), `m|{index:8}`
+(changes that the mirror has not confirmed) and `\\0…` (identity, hard state, applied marker).
 
 To change a key: add the new family, write both, migrate at start, then drop the old one. Never reinterpret bytes.
 """
@@ -81,8 +81,8 @@ EVENTS = b"ev|"
 OUTBOX = b"x|"
 OUTBOX_LAST = b"xo|"
 INBOX_LAST = b"xi|"
-# Families of replicated state. Each ends with `|`: prefixes never overlap. On disk `r|` also holds the Raft log, whose
-# keys go on with a NUL: whoever scans that family for jobs begins behind it.
+# Families of replicated state. Each ends with `|`, so prefixes never overlap. On disk `r|` also holds the Raft log,
+# whose keys continue with a NUL: a scan for jobs starts after them.
 STATE_PREFIXES = (
     *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES, DEFAULTS),
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
@@ -90,15 +90,15 @@ STATE_PREFIXES = (
 )
 _LOG_END = b"r|\x01"
 
-APPLIED = b"\0applied"  # index, term, machine time, last position, state hash
+APPLIED = b"\0applied"  # index, term, time of the state, last position, state hash
 LOG_META = b"\0log"
 IDENTITY = b"\0identity"
 HARD_STATE = b"\0hard"
 MEMBERSHIP = b"\0members"
 INCARNATION = b"\0incarnation"
 FEED_FLOOR = b"\0feed"
-FORGETFUL = b"\0forgetful"  # this replica lost what it had promised, and has not been taken in anew
-INCOMING = b"\0incoming"  # how far a state that is being received has come
+FORGETFUL = b"\0forgetful"  # this replica lost its votes and log, and has not been added again
+INCOMING = b"\0incoming"  # progress of a snapshot that is being received
 
 
 def job(job_id: str) -> bytes:
@@ -121,7 +121,7 @@ def pending(queue: str, priority: Priority, position: int, job_id: str) -> bytes
     return pending_prefix(queue, priority) + _U64.pack(position) + job_id.encode()
 
 
-@lru_cache(maxsize=16_384)  # the same few queues, for every job twice
+@lru_cache(maxsize=16_384)  # few queues, and two calls for each job
 def pending_prefix(queue: str, priority: Priority) -> bytes:
     if priority == Priority.NORMAL:
         return b"qa|%b\0" % queue.encode()
@@ -129,8 +129,8 @@ def pending_prefix(queue: str, priority: Priority) -> bytes:
 
 
 def pending_position(key: bytes, prefix_size: int) -> tuple[int, str]:
-    """The position and the job id in a pending key, given the size of its prefix; or the due time in a key that has
-    one in its place."""
+    """The position and the job id in a pending key, given the size of its prefix. In a scheduled or retrying key: the
+    due time and the job id."""
     position: int = _U64.unpack_from(key, prefix_size)[0]
     return position, key[prefix_size + 8 :].decode()
 
@@ -165,7 +165,7 @@ def retrying_prefix(queue: str) -> bytes:
 
 
 def due(family: bytes, due_at: int, subject: str) -> bytes:
-    """In `t|` the subject is a job, in `al|` what the alarm is for."""
+    """In `t|` the subject is a job id, in `al|` the subject of the alarm."""
     return b"%b%b%b" % (family, _U64.pack(due_at), subject.encode())
 
 
@@ -196,7 +196,7 @@ def watchers(job_id: str) -> bytes:
 
 
 def second_name(key: bytes) -> str:
-    """What stands behind the NUL of a key with two names."""
+    """The second name of a key with two names."""
     return key[key.index(0) + 1 :].decode()
 
 
@@ -205,7 +205,7 @@ def forwarded(job_id: str) -> bytes:
 
 
 def pack_forwarding(shard: int, number: int) -> bytes:
-    """Where a job went, and with which errand."""
+    """The shard that a job moved to, and the number of the errand that carried it."""
     return b"%c%b" % (shard, _U64.pack(number))
 
 
@@ -320,7 +320,7 @@ def feed_record(index: int) -> bytes:
 
 
 def state_ranges() -> list[tuple[bytes, bytes]]:
-    """All keys of replicated state as (start, stop), in the order of the bytes; the Raft log lies in none of them."""
+    """The ranges of replicated state as (start, stop), sorted. None of them contains the Raft log."""
     return sorted(
         (max(prefix, _LOG_END) if prefix == b"r|" else prefix, prefix_end(prefix)) for prefix in STATE_PREFIXES
     )

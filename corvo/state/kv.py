@@ -1,4 +1,4 @@
-"""Ordered maps: what the state needs of a database, the map for tests, and the overlay between the two.
+"""Ordered maps: the interface to a database, a map for tests, and the overlay of changes that are not on disk yet.
 
 `KV` has two implementations, `shards.storage.leveldb.Disk` and `MemoryKV`; `tests/contract/test_kv.py` tests both.
 """
@@ -47,12 +47,12 @@ class MemoryKV:
 
 
 class Overlay:
-    """Changes that are applied but not yet on disk, seen as if they were.
+    """A view of the map that includes changes which are applied but not yet on disk.
 
-    Two layers, the newer first: what the entry under way has put, and what sealed entries left. A put is then one
-    store, and sealing joins the layers in one go.
+    Two layers, the newer first: the puts of the current entry, and the changes of sealed entries. A put is one dict
+    store; sealing merges the layers.
 
-    A key that comes and goes before anything is written never reaches the disk: no tombstone need say that it is gone.
+    A key that is added and removed before the next write never reaches the disk, not even as a tombstone.
     """
 
     __slots__ = ("_gone", "_new", "changes", "kv", "puts")
@@ -61,12 +61,12 @@ class Overlay:
         self.kv = kv
         self.puts: dict[bytes, bytes | None] = {}
         self.changes: dict[bytes, bytes | None] = {}
-        self._new: set[bytes] = set()  # keys of which the map surely holds nothing
-        self._gone: list[bytes] = []  # those of them that were removed since the last seal
+        self._new: set[bytes] = set()  # keys that the map certainly does not hold
+        self._gone: list[bytes] = []  # those that were removed since the last seal
 
     def put_new(self, key: bytes, value: bytes) -> None:
-        """The key is not there, the caller knows."""
-        if key not in self.changes and key not in self.puts:  # else a removal may be under way to the map
+        """Put a key of which the caller knows that it does not exist."""
+        if key not in self.changes and key not in self.puts:  # otherwise a removal may not have reached the map yet
             self._new.add(key)
         self.puts[key] = value
 
@@ -83,7 +83,7 @@ class Overlay:
         return self.kv.get(key)
 
     def seal(self) -> dict[bytes, bytes | None]:
-        """What was put since the last seal, joined to the rest."""
+        """Merge the puts since the last seal into the changes, and return them."""
         puts, self.puts = self.puts, {}
         changes = self.changes
         changes.update(puts)
@@ -95,13 +95,13 @@ class Overlay:
         return puts
 
     def take_changes(self) -> dict[bytes, bytes | None]:
-        """Everything sealed. The caller stores it before anybody reads again."""
+        """All sealed changes. The caller stores them before the next read."""
         changes, self.changes = self.changes, {}
         self._new.clear()
         return changes
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Merges all sides. The changes are few (one turn's), so sorting those in range beats keeping order."""
+        """Merges the map and both layers. The changes of one turn are few, so they are sorted here, not kept sorted."""
         found = {key: value for key, value in self.changes.items() if start <= key < stop}
         found.update((key, value) for key, value in self.puts.items() if start <= key < stop)
         fresh = sorted(found.items())

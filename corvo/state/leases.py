@@ -1,7 +1,7 @@
-"""Live leases, found by their end.
+"""Leases of active jobs, ordered by their end.
 
-Kept in memory only: each active job has its lease end in its `a|` key, so this is read back at start. It holds what
-is active now and nothing else, because a list with lazy deletion would hold a minute of finished jobs at full load.
+In memory only: the `a|` key of each active job holds its lease end, and is read at start. Finished jobs are removed at
+once; with lazy deletion a minute of finished jobs would stay in memory at full load.
 """
 
 from heapq import heappop, heappush
@@ -13,7 +13,7 @@ class Leases:
     def __init__(self) -> None:
         self._ends: dict[str, tuple[int, int]] = {}  # job id → lease end, claim id
         self._slots: dict[int, set[str]] = {}
-        self._order: list[int] = []  # heap of slot numbers, each at most once per life of the slot
+        self._order: list[int] = []  # heap of slot numbers, each once while its slot exists
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -32,7 +32,7 @@ class Leases:
     def remove(self, job_id: str) -> None:
         known = self._ends.pop(job_id, None)
         if known is not None:
-            # An emptied slot stays until it is the oldest: its number stands in the heap.
+            # An empty slot stays until it is the oldest, because its number is in the heap.
             self._slots[known[0] // _SLOT_NS].discard(job_id)
 
     def over(self, now: int, limit: int) -> list[str]:
@@ -46,8 +46,8 @@ class Leases:
         return [job_id for ends_at, job_id in sorted(found) if ends_at <= now][:limit]
 
     def next_end(self, now: int) -> int | None:
-        """When the first lease ends: to the nanosecond once its slot has come, before that the start of the slot.
-        So the question costs a glance, and looking into a slot is left to the tenth of a second that needs it."""
+        """When the first lease ends: the exact time once its slot has begun, before that the start of the slot. So
+        this call is cheap, and the leases of a slot are compared only when the slot is due."""
         self._drop_empty()
         if not self._order:
             return None
@@ -57,7 +57,7 @@ class Leases:
         return min(self._ends[job_id][0] for job_id in self._slots[slot])
 
     def claimed_by(self, claim_id: int) -> list[str]:
-        """Jobs still held under one fetch, by id. A scan: asked only when a fetch is repeated after a crash."""
+        """Ids of the jobs still held under one fetch. A scan: used only when a fetch is repeated after a crash."""
         return sorted(job_id for job_id, (_, claim) in self._ends.items() if claim == claim_id)
 
     def _drop_empty(self) -> None:

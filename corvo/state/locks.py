@@ -1,7 +1,7 @@
 """Keys that at most one job of a queue may hold: unique keys for a while, idempotency keys as long as the job is kept.
 
-A lock that is over is as good as none, whether or not its alarm has removed it yet. Whoever releases a lock looks first
-whether it is still its own: when a period ends before its job, another job may hold the key by then.
+An expired lock does not count, even if its alarm has not removed it yet. A job that releases a lock first checks that
+it still holds it: when the period ends before the job, another job may hold the key.
 """
 
 import msgspec
@@ -27,7 +27,7 @@ decode_lock = msgspec.msgpack.Decoder(Lock).decode
 
 
 def holder(tables: Tables, queue: str, extras: JobExtras) -> str | None:
-    """The job that stands where one with these bonds would."""
+    """The job that holds a key of these extras, if any."""
     if extras.idempotency_key:
         raw = tables.overlay.get(keys.idempotent(queue, extras.idempotency_key))
         if raw is not None:
@@ -40,7 +40,7 @@ def holder(tables: Tables, queue: str, extras: JobExtras) -> str | None:
 
 
 def lock(tables: Tables, job: Job) -> None:
-    """Take the keys that a new job asks for; the caller has seen that they are free."""
+    """Take the keys of a new job. The caller has checked that they are free."""
     extras = job.extras
     assert extras is not None
     if extras.idempotency_key:
@@ -50,7 +50,7 @@ def lock(tables: Tables, job: Job) -> None:
 
 
 def lock_if_free(tables: Tables, job: Job) -> None:
-    """A job has come from another queue: it takes its keys along, as far as nobody here holds them."""
+    """Take the keys of a job that came from another queue, if no job here holds them."""
     extras = job.extras
     if extras is None:
         return
@@ -62,19 +62,19 @@ def lock_if_free(tables: Tables, job: Job) -> None:
 
 
 def lock_again(tables: Tables, job: Job) -> None:
-    """A job that had ended is to run again: refused while another one holds its key."""
+    """Take the key of a job that ended and runs again; refused while another job holds it."""
     extras = job.extras
     if extras is None or not extras.unique_key:
         return
     found = _find(tables, job.queue, extras.unique_key)
     if found is not None and found.job_id != job.id:
-        raise Refusal("UNIQUE_CONFLICT", f"job {found.job_id} holds the unique key {extras.unique_key!r} by now")
+        raise Refusal("UNIQUE_CONFLICT", f"job {found.job_id} now holds the unique key {extras.unique_key!r}")
     if found is None:
         _lock_unique(tables, job, extras)
 
 
 def unlock(tables: Tables, job: Job, is_start: bool = False) -> None:
-    """The job has ended, or has been claimed: its unique key is free if that is what it was kept for."""
+    """Release the unique key of a job that ended or was claimed, if it was kept until then."""
     extras = job.extras
     if extras is None or not extras.unique_key or extras.unique_until is UniqueUntil.PERIOD:
         return
@@ -87,7 +87,7 @@ def unlock(tables: Tables, job: Job, is_start: bool = False) -> None:
 
 
 def forget(tables: Tables, job: Job) -> None:
-    """The job is removed, and its keys are free; but a unique key that was asked to keep its period keeps it."""
+    """Release the keys of a job that is removed. A unique key that is kept for its period stays."""
     extras = job.extras
     if extras is None:
         return
@@ -99,7 +99,7 @@ def forget(tables: Tables, job: Job) -> None:
 
 
 def ring(tables: Tables, subject: str) -> None:
-    """The alarm of a lock: remove it if it is over."""
+    """The alarm of a lock: remove the lock if it has expired."""
     queue, _, key = subject.partition("\0")
     raw = tables.overlay.get(keys.unique(queue, key))
     if raw is not None and decode_lock(raw).until <= tables.now:

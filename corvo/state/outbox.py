@@ -1,7 +1,7 @@
-"""Errands on their way: the outbox for other shards, and what was received from each.
+"""The outbox of errands for other shards, and the number of the last errand received from each.
 
-Numbers run without a hole for each pair of shards, from 1. The outbox holds what the other shard has not confirmed; the
-last number given out outlives its errand, so that no number is used twice.
+Errands are numbered from 1 without gaps for each pair of shards. The outbox holds errands that the other shard has not
+confirmed. The last number given is stored on its own, so that no number is used twice.
 """
 
 from collections import deque
@@ -20,10 +20,10 @@ class Outbox:
     def __init__(self, overlay: Overlay, shard: int, shard_count: int) -> None:
         self.shard = shard
         self.shard_count = shard_count
-        self.here: deque[Any] = deque()  # for this very shard: done within the entry
+        self.here: deque[Any] = deque()  # for this shard itself: run within the entry
         self.given: dict[int, int] = {}  # target → number of the last errand for it
-        self.confirmed: dict[int, int] = {}  # target → it has done all up to here
-        self.received: dict[int, int] = {}  # source → we have done all up to here
+        self.confirmed: dict[int, int] = {}  # target → number of the last errand it has run
+        self.received: dict[int, int] = {}  # source → number of its last errand that ran here
         self._overlay = overlay
 
     def recall(self, kv: KV) -> None:
@@ -46,15 +46,15 @@ class Outbox:
         self._overlay.puts[keys.outbox_last(target)] = encode(number)
 
     def is_underway(self, target: int, number: int) -> bool:
-        """Whether the other shard has yet to do the errand of this number."""
+        """Whether the other shard has not confirmed the errand of this number yet."""
         return number > self.confirmed.get(target, 0)
 
     def targets(self) -> list[int]:
-        """Shards for which something waits."""
+        """Shards with unconfirmed errands."""
         return [target for target, last in self.given.items() if last > self.confirmed.get(target, 0)]
 
     def waiting(self, target: int, count_max: int, bytes_max: int) -> tuple[int, list[bytes]]:
-        """The number of the first, and the errands from there on, as far as they fit."""
+        """The unconfirmed errands, as many as fit, and the number of the first."""
         first = self.confirmed.get(target, 0) + 1
         last = min(self.given.get(target, 0), first + count_max - 1)
         found: list[bytes] = []
@@ -69,7 +69,7 @@ class Outbox:
         return first, found
 
     def confirm(self, target: int, upto: int) -> int:
-        """The target has done them: forget them. How many."""
+        """The target has run the errands up to this number: drop them. Returns how many."""
         before = self.confirmed.get(target, 0)
         upto = min(upto, self.given.get(target, 0))
         for number in range(before + 1, upto + 1):
@@ -78,7 +78,7 @@ class Outbox:
         return max(upto - before, 0)
 
     def receive(self, source: int, number: int) -> bool:
-        """Whether the errand of this number is the next one; then it counts as done."""
+        """Whether the errand of this number is the next one; if so, it is recorded as received."""
         if number != self.received.get(source, 0) + 1:
             return False
         self.received[source] = number

@@ -1,10 +1,10 @@
 """The order in which pending jobs are claimed: priority, then first in, first out.
 
-The order lives in the keys. In memory stands only a window on its front, per queue and priority, refilled from the
-map when it runs dry: claiming costs the same with ten jobs waiting or ten million, and memory stays bounded.
-A window is a cache: dropping one at any moment changes no answer. Its invariant: every key between the queue's
-cursor and the window's last item is in the window, and when `complete` there is no key behind that item either.
-A job that left the order otherwise than by being claimed (cancelled, say) may linger in a window; `pop` skips it.
+The order is in the keys. Memory holds a window on the front of it, per queue and priority, which is refilled from the
+map when it is empty. So a claim costs the same with ten jobs waiting or ten million, and memory is bounded. A window is
+a cache: dropping one changes no answer. Its invariant: every key between the queue's cursor and the window's last item
+is in the window; when `complete`, there is no key after that item. A job that left the order without being claimed (it
+was cancelled, for example) may still be in a window; `pop` skips it.
 """
 
 from collections import OrderedDict, deque
@@ -15,10 +15,10 @@ from corvo.model.lifecycle import State
 from corvo.state import keys
 from corvo.state.kv import Overlay
 
-_PENDING = State.PENDING  # to look up an enum's member is a call, and every job comes this way
+_PENDING = State.PENDING  # a member lookup on an enum is a call, and this is a hot path
 WINDOW_JOBS = 512
-AHEAD_JOBS = 128  # that are added to a window at once while nobody waits: it must not take long if somebody comes
-WINDOWS_KEPT = 1024  # half a million waiting jobs known by place at the most, about 80 MB
+AHEAD_JOBS = 128  # added to a window at a time when the shard is idle: a request that arrives meanwhile waits for it
+WINDOWS_KEPT = 1024  # at most half a million jobs in memory, about 80 MB
 
 
 class PendingWindow:
@@ -36,7 +36,7 @@ class PendingOrder:
         self._windows: OrderedDict[tuple[str, Priority], PendingWindow] = OrderedDict()
 
     def add(self, job: Job) -> None:
-        """File at the back: the job's position is greater than every earlier one."""
+        """Add at the end: the job's position is greater than every earlier one."""
         key = (job.queue, job.priority)
         window = self._windows.get(key)
         if window is None:
@@ -47,7 +47,7 @@ class PendingOrder:
             window.complete = False
 
     def pop(self, queue: Queue, priority: Priority) -> tuple[int, str] | None:
-        """Position and id of the first job in this order, moved past. The caller checks that it is still pending."""
+        """Take the first job of this order: position and id. The caller checks that it is still pending."""
         window = self._window(queue, priority)
         if not window.items:
             if window.complete:
@@ -58,8 +58,8 @@ class PendingOrder:
         return window.items.popleft()
 
     def upcoming(self, queue: Queue, limit: int) -> list[str]:
-        """Ids that will be claimed next, as far as the windows know: for warming caches only. A window that would soon
-        run dry is filled up here, where nobody waits for it."""
+        """Ids that will be claimed next, as far as the windows hold them: for warming caches only. A window that is
+        nearly empty is refilled here, while no request waits."""
         found: list[str] = []
         for priority in Priority:
             window = self._windows.get((queue.name, priority))
@@ -84,8 +84,8 @@ class PendingOrder:
         return window
 
     def _refill(self, window: PendingWindow, cursor: int, most: int = WINDOW_JOBS) -> None:
-        """Read on behind the last item, else behind the cursor, never from the start of the prefix: what was claimed
-        left tombstones there."""
+        """Read on after the last item, or after the cursor. Never from the start of the prefix: claimed jobs left
+        tombstones there."""
         prefix_size = len(window.prefix)
         last = window.items[-1][0] if window.items else cursor
         start = window.prefix + keys.pack_u64(last + 1)

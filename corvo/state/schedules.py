@@ -1,7 +1,7 @@
-"""The cron schedules of a shard, all of them in memory: they are few, and the leader asks for the next one every turn.
+"""The cron schedules of a shard. All are in memory: they are few, and the leader asks for the next one every turn.
 
-What is stored of a schedule is what somebody wants of it (`Terms`) and how far it has come. Like everything stored,
-these are msgpack arrays: add a field last, with a default; never reorder.
+A schedule's record holds the user's definition (`JobTemplate`) and its progress. Like everything stored, these are
+msgpack arrays: add a field last, with a default; never reorder.
 """
 
 from enum import IntEnum
@@ -16,7 +16,7 @@ from corvo.state.kv import KV
 
 
 class CatchUp(IntEnum):
-    """Which slots fire that came while nobody could fire them. Stored by number: never renumber."""
+    """Which missed slots fire later. Stored by number: never renumber."""
 
     SKIP = 0
     LAST = 1
@@ -27,7 +27,7 @@ CATCH_UP_NAMES: tuple[str, ...] = tuple(policy.name.lower() for policy in CatchU
 
 
 class JobTemplate(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """When, and which job."""
+    """When a schedule fires, and the job that it makes."""
 
     queue: str
     cron: str
@@ -48,13 +48,13 @@ class Schedule(msgspec.Struct, array_like=True, gc=False):
     terms: JobTemplate
     created_at: int
     updated_at: int
-    settled_to: int  # slots up to here have fired or were passed over; it never goes back
-    next_at: int  # when the leader looks at it again: its next slot, or at once after a change
-    version: int = 0  # raised by every change: what the leader worked out before is void
+    settled_to: int  # slots up to here have fired or were skipped; it never goes back
+    next_at: int  # when the leader checks it again: its next slot, or at once after a change
+    version: int = 0  # raised by every change: what the leader computed before is void
     is_paused: bool = False
-    last_slot: int = 0  # that fired
+    last_slot: int = 0  # the newest slot that fired
     last_fired_at: int = 0
-    fired: int = 0  # slots, ever
+    fired: int = 0  # number of slots, ever
 
 
 encode = msgspec.msgpack.Encoder().encode
@@ -65,7 +65,7 @@ class Schedules:
     def __init__(self) -> None:
         self._by_id: dict[str, Schedule] = {}
         self._ids: dict[str, str] = {}  # by name
-        self._next_at: int | None = None  # not known: look
+        self._next_at: int | None = None  # None: compute it
 
     def recall(self, kv: KV) -> None:
         for _, value in kv.scan(keys.SCHEDULES, keys.prefix_end(keys.SCHEDULES)):
@@ -97,14 +97,14 @@ class Schedules:
         self._next_at = None
 
     def next_at(self) -> int:
-        """When the first of them wants to be looked at; the end of time when none does."""
+        """When the leader must check the first of them; `LATEST_NS` when there is none."""
         if self._next_at is None:
             waiting = (schedule.next_at for schedule in self._by_id.values() if not schedule.is_paused)
             self._next_at = min(waiting, default=LATEST_NS)
         return self._next_at
 
     def due(self, wall_ns: int) -> list[Schedule]:
-        """Those whose moment has come, the longest waiting first."""
+        """Schedules that are due, the longest waiting first."""
         if self.next_at() > wall_ns:
             return []
         due = [one for one in self._by_id.values() if one.next_at <= wall_ns and not one.is_paused]

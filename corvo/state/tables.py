@@ -1,8 +1,8 @@
 """Typed access to the state of one shard.
 
-Reads go through a cache of decoded records, then the overlay, then the map. Writes change the decoded record and
-mark it; `seal` encodes each marked record once at the end of an entry, whatever number of operations touched it.
-The bytes of a sealed entry are what LevelDB stores, what the state hash covers and what the mirror is sent.
+Reads go through a cache of decoded records, then the overlay, then the map. Writes change the decoded record and mark
+it; `seal` encodes each marked record once at the end of an entry, no matter how many operations touched it. LevelDB
+stores the bytes of a sealed entry, the state hash covers them, and the mirror receives them.
 """
 
 from collections import deque
@@ -44,26 +44,27 @@ WORKERS_CACHED = 10_000
 
 
 class Applied(msgspec.Struct, array_like=True):
-    """The marker that is written with the state it describes, in one batch: a replayed entry is never applied twice."""
+    """Marker of the last applied entry, written in one batch with the state: no entry is applied twice after a
+    crash."""
 
     index: int = 0
     term: int = 0
-    now: int = 0  # machine time: the greatest stamp of any applied entry
-    position: int = 0  # last place given out in the pending order
+    now: int = 0  # time of the state: the greatest timestamp of any applied entry
+    position: int = 0  # last position given in the pending order
     hash: bytes = b"\0" * 16
 
 
 class Changes(msgspec.Struct):
-    """What one entry altered, by key. None means deleted."""
+    """The changes of one entry, by key. None means deleted."""
 
     writes: dict[bytes, bytes | None]
     records: dict[bytes, bytes | None]  # those of `writes` that the mirror shows
     woken: set[str]  # queues that gained a pending job
 
 
-UNDERWAY_MS = 50  # about what a move between shards takes
-PURGE_ALARM = "z"  # followed by the entry's index, or a job; the value names the jobs
-_PENDING = State.PENDING  # to look up an enum's member is a call, and every job comes this way
+UNDERWAY_MS = 50  # about how long a move between shards takes
+PURGE_ALARM = "z"  # followed by the entry's index, or a job id; the value lists the jobs
+_PENDING = State.PENDING  # a member lookup on an enum is a call, and this is a hot path
 _FINAL = (State.COMPLETED, State.DEAD, State.CANCELLED)  # in the order of `Controls.retention_ms`
 decode_applied = msgspec.msgpack.Decoder(Applied).decode
 
@@ -81,8 +82,8 @@ class Tables:
         self.event_log = EventLog(self.overlay)
         self.throttles = Throttles(self.put_record)
         self.schedules = Schedules()
-        self.ended: deque[tuple[Job, Outcome]] = deque()  # with bonds, in the operation under way
-        self.tellings = 0  # in the entry under way: jobs that were told of the end of one that they wait for
+        self.ended: deque[tuple[Job, Outcome]] = deque()  # jobs with extras whose cascades have not run yet
+        self.tellings = 0  # dependents that were told of an end in the current entry
         self._jobs: dict[str, Job] = {}
         self._jobs_bytes = 0
         self._queues: dict[str, Queue] = {}
@@ -91,16 +92,16 @@ class Tables:
         self._touched_jobs: dict[str, Job] = {}
         self._touched_queues: dict[str, Queue] = {}
         self._woken: set[str] = set()
-        self.retired: list[str] = []  # jobs that ended in this entry and are kept as long as usual
-        self._retired: dict[int, list[str]] = {}  # moment of forgetting → those that are kept longer or shorter
+        self.retired: list[str] = []  # jobs that ended in this entry and have the default retention
+        self._retired: dict[int, list[str]] = {}  # time of removal → jobs that ended with another retention
         self.nodes: dict[str, str] = {}  # address by name
         self.default_retention_ms = RETENTION_MS_DEFAULT  # of ended jobs whose queue says nothing; 0: for ever
-        self.unwritten_bytes = 0  # of all that was sealed since writes were taken
-        self.has_forwarded = False  # whether any job has ever moved away: spares every new job a look
+        self.unwritten_bytes = 0  # sealed since the last `take_writes`
+        self.has_forwarded = False  # whether any job ever moved away: saves a read for every new job
         self._recall(kv)
 
     def _recall(self, kv: KV) -> None:
-        """What is kept whole in memory is read back: queues and live leases. Both grow with use, not with backlog."""
+        """Read what is kept in memory: queues, leases, nodes. Their number does not grow with the backlog."""
         for _, value in kv.scan(keys.QUEUES, keys.prefix_end(keys.QUEUES)):
             queue = decode_queue(value)
             self._queues[queue.name] = queue
@@ -140,7 +141,7 @@ class Tables:
         return job
 
     def missing(self, job_id: str) -> Refusal:
-        """What to say of a job that is not here: unknown, gone to another shard, or on its way there."""
+        """The refusal for a job that is not here: unknown, on another shard, or under way to it."""
         raw = self.overlay.get(keys.forwarded(job_id))
         if raw is None:
             return Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
@@ -148,19 +149,19 @@ class Tables:
         if self.errands.is_underway(shard, number):
             return Refusal(
                 "SHARD_UNAVAILABLE",
-                "the job is on its way to another queue; send the request again",
+                "the job is being moved to another queue; send the request again",
                 retry_after_ms=UNDERWAY_MS,
                 moved=Moved(shard, is_under_way=True),
             )
         return Refusal("JOB_MOVED", f"the job has moved to shard {shard}", moved=Moved(shard))
 
     def forward(self, job_id: str, shard: int) -> None:
-        """The job leaves with the newest errand for this shard: leave a note where it went."""
+        """Record that the job moved to this shard with the newest errand for it."""
         self.has_forwarded = True
         self.put(keys.forwarded(job_id), keys.pack_forwarding(shard, self.errands.given[shard]))
 
     def forwarded_to(self, job_id: str) -> int | None:
-        """The shard that a job which was here has moved to."""
+        """The shard that the job has moved to; None when it did not move."""
         raw = self.overlay.get(keys.forwarded(job_id))
         return None if raw is None else raw[0]
 
@@ -169,7 +170,7 @@ class Tables:
         self._touched_jobs[job.id] = job
 
     def touched_jobs(self) -> list[Job]:
-        """Those that the entry under way has changed or made: the map does not hold them yet."""
+        """Jobs that the current entry has changed or created: the map does not hold them yet."""
         return list(self._touched_jobs.values())
 
     def add_job(self, job: Job) -> None:
@@ -184,8 +185,8 @@ class Tables:
             self.put_record(key, None)
 
     def _error_keys(self, job: Job) -> list[bytes]:
-        """A scan looks at everything that is not on disk yet: too dear where jobs go by the thousand, and most of them
-        have few claims whose numbers are known."""
+        """A scan sorts everything that is not on disk yet, too slow for thousands of jobs. Most jobs have few claims,
+        so their keys are looked up one by one."""
         if job.lease_token > ERRORS_KEPT_PER_JOB:
             prefix = keys.job_errors(job.id)
             return [key for key, _ in self.overlay.scan(prefix, keys.prefix_end(prefix))]
@@ -193,13 +194,13 @@ class Tables:
         return [key for key in numbered if self.overlay.get(key) is not None]
 
     def retire(self, job: Job) -> None:
-        """The job has ended: it is kept for a while. One alarm serves all jobs of an entry that are kept as long."""
+        """Plan the removal of a job that has ended. One alarm serves all jobs of an entry with the same retention."""
         kept_ms = self.retention_ms(job)
         if kept_ms:
             self._retired.setdefault(self.applied.now + kept_ms * 1_000_000, []).append(job.id)
 
     def retention_ms(self, job: Job) -> int:
-        """How long a job that has ended is kept; 0: for ever."""
+        """How long a job that has ended is kept; 0 means for ever."""
         controls = self._queues[job.queue].controls
         own = -1 if controls is None else controls.retention_ms[_FINAL.index(job.state)]
         return self.default_retention_ms if own < 0 else own
@@ -209,7 +210,7 @@ class Tables:
         self.put(keys.DEFAULT_RETENTION, keys.pack_u64(retention_ms))
 
     def queue(self, name: str) -> Queue:
-        """The queue, made on first use. It is about to change: stored when the entry is sealed."""
+        """The queue, created on first use, for a change: it is stored when the entry is sealed."""
         queue = self._touched_queues.get(name)
         if queue is None:
             queue = self._queues.get(name)
@@ -238,7 +239,7 @@ class Tables:
             self.alarms.add(minutes.forget_at(over.minute), MINUTES_ALARM + queue.name)
 
     def forget_minutes(self, queue: str, stop: bytes) -> int:
-        """Those before this key; a queue has no more than a day of them."""
+        """Remove the minutes before this key. A queue has at most a day of them."""
         old = [key for key, _ in self.overlay.scan(keys.minutes(queue), stop)]
         for key in old:
             self.put_record(key, None)
@@ -269,7 +270,7 @@ class Tables:
         self.put_record(keys.worker(worker_id), None)
 
     def name_node(self, node_id: str, address: str) -> None:
-        """An empty address forgets the node."""
+        """Store a node's address. An empty address removes the node."""
         if address:
             self.nodes[node_id] = address
         else:
@@ -282,12 +283,13 @@ class Tables:
             self.forget_error(error.job_id, error.claim - ERRORS_KEPT_PER_JOB)
 
     def forget_error(self, job_id: str, claim: int) -> None:
-        """Also asked at each claim of a job with many: not every claim ends with an error that pushes another out."""
+        """Also called at each claim of a job with many claims: not every claim adds an error that replaces an old
+        one."""
         self.put_record(keys.job_error(job_id, claim), None)
 
     def add_note(self, job: Job, reason: str) -> None:
-        """Why a job ended that no attempt has ended. It gets a number of its own: under that of the newest claim may
-        stand a failure already."""
+        """Record why a job ended without an attempt. It gets a number of its own, because the newest claim may already
+        have an error."""
         job.lease_token += 1
         note = JobError(job.id, job.lease_token, job.attempt, reason, "", self.applied.now, queue=job.queue)
         self.add_error(note)
@@ -297,20 +299,21 @@ class Tables:
         return [decode_job_error(value) for _, value in self.overlay.scan(prefix, keys.prefix_end(prefix))]
 
     def errors_of(self, job: Job) -> list[JobError]:
-        """The same, for jobs that go by the hundred."""
+        """The same without a scan, for hundreds of jobs at a time."""
         raws = (self.overlay.get(key) for key in self._error_keys(job))
         return [decode_job_error(raw) for raw in raws if raw is not None]
 
     def warm(self, name: str, limit: int, at_once: int) -> bool:
-        """Bring the next jobs of a queue into the cache, before they are asked for, at most so many at once; whether
-        all of them are there. Changes no answer."""
+        """Read the next jobs of a queue into the cache, at most `at_once`. Returns whether all of them are cached.
+        Changes no answer."""
         queue = self._queues.get(name)
         if queue is None:
             return True
         cold = [job_id for job_id in self.pending.upcoming(queue, limit) if job_id not in self._jobs]
         wanted = {keys.job(job_id) for job_id in cold[:at_once]}
         if wanted:
-            # Jobs that wait behind each other mostly lie beside each other: one walk costs a quarter of so many looks.
+            # Jobs that follow each other in the queue mostly have neighbouring keys: one scan costs a quarter of the
+            # single reads.
             between = self.overlay.scan(min(wanted), max(wanted) + b"\0")
             for key, raw in islice(between, 2 * at_once):
                 if key in wanted:
@@ -325,12 +328,12 @@ class Tables:
         self.overlay.puts[key] = value
 
     def put_record(self, key: bytes, value: bytes | None) -> None:
-        """Of a family that the mirror shows."""
+        """Put a key of a family that the mirror needs."""
         self._records[key] = value
         self.put(key, value)
 
     def next_position(self) -> int:
-        """Strictly increasing, and never behind the clock: the order of filing, readable as a moment."""
+        """The next position in the pending order: strictly increasing, and never behind the clock."""
         applied = self.applied
         applied.position = position = max(applied.now, applied.position + 1)
         return position
@@ -374,7 +377,7 @@ class Tables:
                 self._retired.setdefault(forget_at, []).extend(self.retired)
             self.retired = []
         for at, job_ids in self._retired.items():
-            for first in range(0, len(job_ids), UPKEEP_JOBS_PER_ENTRY):  # no alarm for more than one entry can settle
+            for first in range(0, len(job_ids), UPKEEP_JOBS_PER_ENTRY):  # an entry handles no more than this
                 part = f".{first}" if first else ""
                 some = job_ids[first : first + UPKEEP_JOBS_PER_ENTRY]
                 self.alarms.add(at, f"{PURGE_ALARM}{self.applied.index:016x}{part}", encode(some))
@@ -383,8 +386,8 @@ class Tables:
         self.overlay.puts.update(records)
         writes = self.overlay.seal()
         if writes:
-            # Encoded before it is hashed, because msgpack puts a length before each part: no two different sets of
-            # writes are the same bytes. Their order is that of writing, which is the same on every replica.
+            # Encoded before it is hashed: msgpack puts a length before each part, so different writes never give the
+            # same bytes. The order of writes is the same on every replica.
             encoded = encode(writes)
             self.applied.hash = blake2b(encoded, key=self.applied.hash, digest_size=16).digest()
             self.unwritten_bytes += len(encoded)
@@ -398,7 +401,7 @@ class Tables:
         return changes
 
     def take_writes(self) -> dict[bytes, bytes | None]:
-        """Everything sealed since the last call, with the marker. The caller stores it before it reads again."""
+        """Everything sealed since the last call, with the marker. The caller stores it before the next read."""
         writes = self.overlay.take_changes()
         self.unwritten_bytes = 0
         writes[keys.APPLIED] = encode(self.applied)
@@ -411,7 +414,7 @@ class Tables:
         self._jobs_bytes += len(job.payload) if job.extras is None else _size(job)
 
     def _shrink(self) -> None:
-        """Drop the older half: insertion order is age, and what is hot comes back at its next use."""
+        """Drop the older half, by insertion. A job that is still in use is cached again at its next use."""
         kept = list(self._jobs.items())[len(self._jobs) // 2 :]
         self._jobs = dict(kept)
         self._jobs_bytes = sum(map(_size, self._jobs.values()))

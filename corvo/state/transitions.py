@@ -1,8 +1,8 @@
-"""The door: the only code that gives a job its state.
+"""The only code that gives a job its state.
 
-Filing, counting, waking and telling hang on arrival in a state, not on the operation that caused it: several roads lead
-to *dead*, and none can forget the count. What a job's end means for others (its batch, its chain, those that wait for
-it) is noted here and drawn by the engine (`corvo/rules/cascades.py`) when the operation is over.
+Index keys, counts, wake-ups and events follow from the new state, not from the operation that caused it: several
+operations lead to *dead*, and none can forget the count. The end of a job may concern others (its batch, its chain, the
+jobs that wait for it): it is noted here, and the engine runs the cascades (`corvo/rules/cascades.py`) afterwards.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from corvo.state import keys, locks
 from corvo.state.tables import Tables
 
 EXPIRE_ALARM = "e"  # followed by the job's id
-_DEAD = State.DEAD  # to look up an enum's member is a call, and every job comes this way
+_DEAD = State.DEAD  # a member lookup on an enum is a call, and this is a hot path
 _ENQUEUED = EventKind.ENQUEUED
 OUTCOME_OF = {State.COMPLETED: Outcome.COMPLETED, State.DEAD: Outcome.DEAD, State.CANCELLED: Outcome.CANCELLED}
 
 
 def insert(tables: Tables, job: Job) -> None:
-    """A job comes into the world: filed, counted, announced."""
+    """Add a new job: index it, count it, send its event."""
     assert job.state in BIRTH_STATES, job.state
     queue = tables.queue(job.queue)
     queue.enqueued += 1
@@ -36,7 +36,7 @@ def insert(tables: Tables, job: Job) -> None:
 
 
 def reindex(tables: Tables, job: Job) -> None:
-    """Count and file a job that is new here, in whatever state it comes."""
+    """Count and index a job that came from another queue or shard, in any state."""
     queue = tables.queue(job.queue)
     queue.counts[job.state] += 1
     if job.id < queue.first_id:
@@ -53,7 +53,8 @@ def _set_alarm(tables: Tables, job: Job, extras: JobExtras) -> None:
 
 
 def change(tables: Tables, job: Job, verb: Verb) -> None:
-    """Move a job as the table says, or refuse and leave no trace. The caller has set the fields that filing reads."""
+    """Move a job as the table says, or refuse and change nothing. The caller has set the fields that the index
+    needs."""
     before = job.state
     goal = destination(before, verb)
     queue = tables.queue(job.queue)
@@ -61,12 +62,12 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
     queue.counts[goal] += 1
     _UNFILE[before](tables, job)
     if queue.controls is not None and before is State.ACTIVE:
-        tables.wake(job.queue)  # a place has become free
+        tables.wake(job.queue)  # a slot of its concurrency limit is free
     job.state = goal
     _FILE[goal](tables, job)
     tables.touch(job)
     if job.extras is not None and before is State.ACTIVE:
-        _set_alarm(tables, job, job.extras)  # it may have rung while a worker had the job
+        _set_alarm(tables, job, job.extras)  # it may have gone off while a worker had the job
     for kind in TOLD_OF[verb]:
         tables.event_log.events.append(Event(kind, job.id, job.queue))
     if goal in SETTLED:
@@ -81,12 +82,12 @@ def change(tables: Tables, job: Job, verb: Verb) -> None:
 
 
 def unindex(tables: Tables, job: Job) -> None:
-    """Take a job out of counts and files: it goes to another queue, or away."""
+    """Take a job out of counts and indexes: it moves to another queue or is removed."""
     queue = tables.queue(job.queue)
     queue.counts[job.state] -= 1
     _UNFILE[job.state](tables, job)
     if job.state is State.ACTIVE and queue.controls is not None:
-        tables.wake(job.queue)  # a place has become free
+        tables.wake(job.queue)  # a slot of its concurrency limit is free
     if job.extras is not None and job.extras.expire_at:
         tables.alarms.remove(job.extras.expire_at, EXPIRE_ALARM + job.id)
 
@@ -123,7 +124,7 @@ def _unfile_active(tables: Tables, job: Job) -> None:
 
 
 def renew(tables: Tables, job: Job, lease_expires_at: int) -> None:
-    """A heartbeat: the same claim, a later end."""
+    """A heartbeat: the same claim with a later lease end."""
     job.lease_expires_at = lease_expires_at
     tables.put(keys.active(job.queue, job.id), keys.pack_lease(job.lease_expires_at, job.claim_id))
     tables.leases.add(job.id, job.lease_expires_at, job.claim_id)
@@ -153,7 +154,7 @@ def _unfile_due(tables: Tables, job: Job) -> None:
 
 
 def _file_nowhere(tables: Tables, job: Job) -> None:
-    """Settled and held jobs are found by their id, or by search."""
+    """Settled and held jobs are in no index: they are found by id or by search."""
 
 
 _FILE: tuple[Callable[[Tables, Job], None], ...] = tuple(

@@ -44,7 +44,7 @@ async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = No
 
     def question(session: ReadSession) -> list[ThroughputPoint]:
         if queue is not None and not session.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
-            raise Refusal("QUEUE_NOT_FOUND", f"no queue is called {queue!r}; a queue exists from its first job on")
+            raise Refusal("QUEUE_NOT_FOUND", f"no queue has the name {queue!r}; a queue is created by its first job")
         return _series(within, [*session.rows(over), *session.rows(newest)])
 
     return await read_db.ask(question)

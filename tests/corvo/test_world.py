@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from corvo.endpoint import Operation
 from corvo.model.errors import Refused
-from corvo.model.events import HAPPENING_NAMES
+from corvo.model.events import EVENT_NAMES
 from corvo.model.job import PRIORITY_NAMES, Job, Priority
 from corvo.model.job_extras import IF_LOST_NAMES, OUTCOME_NAMES, UNIQUE_UNTIL_NAMES, IfLost, JobExtras, UniqueUntil
 from corvo.model.job_extras import Chain as StoredChain
@@ -579,7 +579,7 @@ class Twins:
 
     def compare_events(self, shard: int, machine: Machine) -> None:
         events = told(dict(machine._scan(keys.EVENTS))).events
-        found = Counter((HAPPENING_NAMES[event.kind], event.job_id, event.queue) for _, event in events)
+        found = Counter((EVENT_NAMES[event.kind], event.job_id, event.queue) for _, event in events)
         assert found == {each[1:]: count for each, count in self.world.events.items() if each[0] == shard}
 
 
@@ -716,7 +716,7 @@ def test_long_walks_reach_everything_and_nothing_ever_differs() -> None:
             raise
 
     elsewhere = {"continued", "schedule_fired"}
-    assert reached == set(HAPPENING_NAMES) - elsewhere, "the walks must reach what they claim to test"
+    assert reached == set(EVENT_NAMES) - elsewhere, "the walks must reach what they claim to test"
 
 
 def test_the_comparison_notices_a_world_that_disagrees() -> None:

@@ -15,13 +15,13 @@ def cancel(
     grace: Annotated[
         str | None,
         typer.Option(
-            "--grace", help="how long the worker of an active job may take to stop: `90s`, or seconds; 0 is at once"
+            "--grace", help="how long the worker of an active job may take to stop: `90s`, or seconds; 0: stop at once"
         ),
     ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Cancel a job that has not ended; the worker of an active one gets a grace to stop.
+    """Cancel a job that has not ended; the worker of an active job gets time to stop.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def retry(
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Run a job again that has ended, or a scheduled one at once, with all its attempts.
+    """Run an ended job again, or a scheduled job at once, with all its attempts.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def requeue(
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Run a dead job once more; the attempts it has had stay counted.
+    """Run a dead job once more; its attempts are not reset.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def move(
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Put a job that is not active into another queue; it keeps its id.
+    """Move a job that is not active to another queue; it keeps its id.
 
     \b
     Examples:
@@ -151,7 +151,7 @@ def priority(
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Give a job that waits another priority.
+    """Change the priority of a waiting job.
 
     \b
     Examples:

@@ -1,1 +1,1 @@
-"""Operations on batches, each asked of the one shard that counts the batch."""
+"""Operations on batches. Each goes to the shard that counts the batch."""

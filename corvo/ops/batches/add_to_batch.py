@@ -1,8 +1,8 @@
-"""AddToBatch: make a batch, add jobs to one, or both; and seal it in the same stroke, if that is all.
+"""AddToBatch: create a batch, add jobs to a batch, or both; optionally seal it at the same time.
 
-The batch's shard counts the jobs and sends each to the shard of its queue, in one entry: either all of them will exist,
-or none, whoever dies meanwhile. Those of other shards arrive there some milliseconds later; the gateway waits for that
-before it answers, so that its caller finds them.
+The batch's shard counts the jobs and sends each to the shard of its queue, in one entry: all of them are created or
+none, whatever crashes. Jobs of other shards are created some milliseconds later; the gateway waits for them before it
+answers, so that the caller can read them.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from corvo.rules.errands.make_member import MakeMember
 from corvo.rules.job_creation import NewJob
 from corvo.state.tables import Tables
 
-FIRST_WAIT_S = 0.002  # a courier's way and back
+FIRST_WAIT_S = 0.002  # about one delivery between shards
 WAIT_S_MAX = 0.05
 
 
@@ -43,9 +43,9 @@ class BatchBody(Body):
 
     callback_queue: QueueName | None = None
     callback_payload: msgspec.Raw = msgspec.field(default_factory=no_document)
-    on_complete: Annotated[StepBody | None, Meta(description="job that is made when all jobs have ended")] = None
-    on_success: Annotated[StepBody | None, Meta(description="… and all of them are completed")] = None
-    on_failure: Annotated[StepBody | None, Meta(description="… and one of them at least is not")] = None
+    on_complete: Annotated[StepBody | None, Meta(description="job that is created when all jobs have ended")] = None
+    on_success: Annotated[StepBody | None, Meta(description="… and all of them completed")] = None
+    on_failure: Annotated[StepBody | None, Meta(description="… and at least one did not complete")] = None
     description: ShortText = ""
 
 
@@ -63,16 +63,18 @@ class AddToBatch(Operation, tag=40):
     result: ClassVar[Any] = dict[int, int]
 
     def apply(self, tables: Tables) -> dict[int, int]:
-        """For each other shard, the number of the errand that brings it the last of these jobs, or a later one."""
+        """For each other shard, the number of its last errand: when that has run, these jobs exist there."""
         batch = find_batch(tables, self.batch_id)
         if was_asked(tables, self.batch_id, self.ask_id) or (self.create is not None and batch is not None):
-            return self._given(tables)  # the same request once more: its id was minted for it
+            return self._given(tables)  # a repeated request: its id is in use
         if self.create is not None:
             batch = new_batch(tables, self.batch_id, self.create)
         else:
             batch = require_batch(tables, self.batch_id)
             if batch.is_sealed:
-                raise Refusal("BATCH_SEALED", f"batch {batch.id} is sealed: it takes no more jobs; make another one")
+                raise Refusal(
+                    "BATCH_SEALED", f"batch {batch.id} is sealed and accepts no more jobs; create another batch"
+                )
             remember_ask(tables, batch.id, self.ask_id)
         batch.total += len(self.jobs)
         batch.is_sealed |= self.seal
@@ -91,13 +93,13 @@ class AddToBatch(Operation, tag=40):
 
 
 def spec_of(context: PlanContext, body: BatchBody, at: str = "") -> BatchSpec:
-    """`at` is where the body stands in a larger one, for messages."""
+    """`at` is the path of the body in the request, for messages."""
     if body.callback_queue is None:
         if body.callback_payload is not EMPTY_RAW:
-            raise invalid(f"{at}callback_payload", "needs a callback_queue to go to")
+            raise invalid(f"{at}callback_payload", "needs a callback_queue")
         on_complete = _step(context, body.on_complete, f"{at}on_complete")
     elif body.on_complete is not None:
-        raise invalid(f"{at}on_complete", "either this or callback_queue: they are the same")
+        raise invalid(f"{at}on_complete", "give this or callback_queue, not both: they are the same")
     else:
         payload = msgspec.Raw(b"{}") if body.callback_payload is EMPTY_RAW else body.callback_payload
         on_complete = _step(context, StepBody(body.callback_queue, payload), f"{at}callback")
@@ -110,13 +112,13 @@ def spec_of(context: PlanContext, body: BatchBody, at: str = "") -> BatchSpec:
 
 
 def _step(context: PlanContext, body: StepBody | None, field: str) -> ChainStep | None:
-    """Not too large: it is rewritten with the batch whenever a job of it ends."""
+    """With a small limit: it is written again with the batch whenever a member ends."""
     return None if body is None else step_of(context, body, field, SMALL_JSON_BYTES_MAX)
 
 
 def adding(context: PlanContext, operation: AddToBatch, answer: Callable[[list[str]], Answer]) -> Plan:
-    """Ask the batch's shard, then wait until the jobs are where they belong. `answer` gets the ids of the jobs that
-    stand for the new ones: their own, unless another job holds a key."""
+    """Ask the batch's shard, then wait until the jobs exist on their shards. `answer` gets the ids of the new jobs, or
+    of the jobs that hold their keys."""
     home = shard_of_batch(operation.batch_id, context.shard_count)
 
     def conclude(results: list[Any]) -> Answer | Plan:
@@ -164,7 +166,7 @@ def _keyed(new: NewJob) -> Keyed:
 def _plan(context: PlanContext, body: BatchBody) -> Plan:
     spec = spec_of(context, body)
     ask_id = context.mint.claim_id()
-    batch_id = context.mint.batch_id(fnv32a(str(ask_id)) % context.shard_count)  # no queue says where: anywhere
+    batch_id = context.mint.batch_id(fnv32a(str(ask_id)) % context.shard_count)  # no queue yet: any shard
     return adding(context, AddToBatch(ask_id, batch_id, spec, False, []), lambda _: Answer(201, BatchMade(batch_id)))
 
 

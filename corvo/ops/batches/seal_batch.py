@@ -1,4 +1,4 @@
-"""SealBatch: no more jobs will be added. When all that are in it have ended, or with none in it at once, it is over."""
+"""SealBatch: no more jobs can be added. The batch is finished when all its jobs have ended; without jobs, at once."""
 
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ class SealBatch(Operation, tag=41):
     result: ClassVar[Any] = type(None)
 
     def apply(self, tables: Tables) -> None:
-        """To seal again changes nothing."""
+        """Sealing again changes nothing."""
         batch = require_batch(tables, self.batch_id)
         if not batch.is_sealed:
             batch.is_sealed = True
@@ -40,7 +40,7 @@ ENDPOINTS = (
         name="seal_batch",
         method="POST",
         path="/batches/{batch_id}/seal",
-        summary="Seal a batch: when all its jobs have ended, its callbacks are made",
+        summary="Seal a batch: when all its jobs have ended, its callback jobs are created",
         answers={200: Sealed},
         refusals=("BATCH_NOT_FOUND",),
         plan=_plan,
@@ -49,7 +49,7 @@ ENDPOINTS = (
         name="seal_batch_by_its_old_path",
         method="POST",
         path="/batch/{batch_id}/seal",
-        summary="The same under the path that published clients know",
+        summary="The same under the path that published clients use",
         answers={200: Sealed},
         refusals=("BATCH_NOT_FOUND",),
         plan=_plan,

@@ -1,1 +1,1 @@
-"""Operations of bulk actions: what a shard does to many jobs, and the record of an action that takes its time."""
+"""Operations of bulk actions: one action on many jobs of a shard, and the record of a long-running action."""

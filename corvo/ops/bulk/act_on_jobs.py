@@ -1,10 +1,10 @@
-"""ActOnJobs: one action on many jobs of a shard, each allowed or refused as if it had been asked for alone.
+"""ActOnJobs: one action on many jobs of a shard, each allowed or refused as if it were the only one.
 
-It is a part of one slice of a bulk action. What it changed is remembered until the next slice, so that the same slice
-sent again, by the gateway or by its successor, gets the same answer and changes nothing. A slice that is older than the
-newest one is refused: its sender has been succeeded.
+It is part of one slice of a bulk action. The shard remembers the jobs that it changed until the next slice, so a
+repeated slice, from the same gateway or the next one, gets the same answer and changes nothing. A slice older than the
+newest is refused: another gateway has taken over.
 
-Beyond the memory of the slice, a job itself remembers the newest action that was taken on it, as with single actions.
+In addition each job remembers its newest actions, as with single actions.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -29,7 +29,7 @@ from corvo.ops.jobs.retry import Retry
 from corvo.rules.bulk import Action, Memo, Order, ask_id_of, find_memo, put_memo
 from corvo.state.tables import Tables
 
-_NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; ask for the rest again", 1)
+_NEXT_TIME = Refused("OVERLOADED", "not reached: the jobs before it fill an entry; send the rest again", 1)
 
 
 class ActOnJobs(Compound, tag=28):
@@ -54,7 +54,7 @@ class ActOnJobs(Compound, tag=28):
 
     def _act(self, tables: Tables, done: set[str]) -> Steps[list[Refused | None]]:
         results: list[Refused | None] = []
-        room = CLAIMED_BYTES_MAX  # every job is rewritten, or travels
+        room = CLAIMED_BYTES_MAX  # every job is written again or sent to another shard
         ask_id = ask_id_of(self.bulk_id)
         for job_id in self.job_ids:
             if job_id in done:
@@ -78,13 +78,13 @@ class ActOnJobs(Compound, tag=28):
 
 def _check(order: Order, job: Job) -> None:
     if order.only_states and job.state not in order.only_states:
-        raise Refusal("WRONG_STATE", f"the job is {STATE_NAMES[job.state]} by now, and matches no more")
+        raise Refusal("WRONG_STATE", f"the job is now {STATE_NAMES[job.state]} and no longer matches")
     if order.only_queue and job.queue != order.only_queue:
-        raise Refusal("WRONG_STATE", f"the job is in queue {job.queue} by now, and matches no more")
+        raise Refusal("WRONG_STATE", f"the job is now in queue {job.queue} and no longer matches")
 
 
 def single(order: Order, ask_id: int, job_id: str) -> Operation:
-    """The same as an action on one job."""
+    """The operation for one job."""
     match order.action:
         case Action.RETRY:
             return Retry(ask_id, job_id)

@@ -1,7 +1,7 @@
-"""AdvanceBulk: the gateway that works on an operation reports one slice and puts down the next, before it acts on it.
+"""AdvanceBulk: the gateway that works on an operation reports one slice and records the next, before it acts on it.
 
-With nothing behind the last slice the operation is completed. One that somebody wants to cancel ends here, too: the
-slice that was under way is counted, and none follows.
+After the last slice the operation is completed. A cancelled operation ends here as well: the current slice is counted,
+and none follows.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -22,17 +22,17 @@ class AdvanceBulk(Operation, tag=62):
     step: Count  # number of the next slice
     tally: BulkCounts  # of the slice before
     slice: Annotated[list[str], Meta(max_length=JOBS_PER_REQUEST_MAX)]
-    cursor: str  # behind it
-    is_last: bool  # nothing is behind it
+    cursor: str  # of the search, after the slice
+    is_last: bool  # no slice follows
     lease_ms: SpanMs
-    failure: ShortText = ""  # it cannot go on
+    failure: ShortText = ""  # why it cannot continue
 
     result: ClassVar[Any] = Status
 
     def apply(self, tables: Tables) -> Status:
         bulk = require_bulk(tables, self.bulk_id)
         if bulk.claim == self.claim and bulk.step == self.step:
-            return bulk.status  # the same report again
+            return bulk.status  # a repeated report
         if bulk.claim != self.claim or bulk.step != self.step - 1 or bulk.status not in OPEN:
             raise Refusal("LEASE_LOST", f"{self.bulk_id} is at slice {bulk.step}, and another gateway works on it")
         bulk.step = self.step

@@ -1,7 +1,7 @@
-"""BeginBulk: a bulk operation is put down; a gateway will claim it.
+"""BeginBulk: create the record of a bulk operation; a gateway will claim it.
 
-Beside it stands the route by which every bulk action is asked for. One on few jobs is done within its request and
-leaves no record; which it is, the gateway finds out by counting (`gateway/api/bulk/requests.py`).
+The route for all bulk actions is here too. An action on few jobs is done within its request and leaves no record; the
+gateway counts the jobs to decide (`gateway/api/bulk/requests.py`).
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,7 +22,7 @@ from corvo.queries.search import SearchBody
 from corvo.rules.bulk import ACTION_NAMES, Action, Bulk, BulkCounts, Order, find_bulk, open_bulks, put_bulk, put_ids
 from corvo.state.tables import Tables
 
-# Of a search: how its pages are cut. A bulk action has none.
+# Paging fields of a search, which a bulk action does not accept.
 _PAGING = ("cursor", "limit", "sort", "order", "consistent")
 _ONLY_FOR: dict[str, tuple[Action, ...]] = {
     "move_to_queue": (Action.MOVE,),
@@ -35,7 +35,7 @@ _ONLY_FOR: dict[str, tuple[Action, ...]] = {
 class BulkBody(Body, kw_only=True):
     action: Literal["retry", "requeue", "delete", "cancel", "move", "change_priority", "hold", "approve", "reject"]
     job_ids: Annotated[list[JobId], Meta(min_length=1, max_length=BULK_AT_ONCE_MAX)] | None = None
-    filter: Annotated[SearchBody | None, Meta(description="all jobs that match, as in a search; without paging")] = None
+    filter: Annotated[SearchBody | None, Meta(description="all jobs that match, as in a search, without paging")] = None
     move_to_queue: Annotated[QueueName | None, Meta(description="of `move`")] = None
     priority: Annotated[Literal["critical", "high", "normal"] | None, Meta(description="of `change_priority`")] = None
     reason: Annotated[Reason, Meta(description="of `hold` and `reject`")] = ""
@@ -43,7 +43,7 @@ class BulkBody(Body, kw_only=True):
         str | float | None, Meta(description="of `cancel`: how long the worker of an active job may take to stop")
     ] = None
     dry_run: Annotated[bool, Meta(description="count, show a few, change nothing")] = False
-    is_async: Annotated[bool, Meta(description="make it an operation, however few jobs match")] = msgspec.field(
+    is_async: Annotated[bool, Meta(description="run it in the background, however few jobs match")] = msgspec.field(
         name="async", default=False
     )
 
@@ -58,12 +58,12 @@ class SampleJob(msgspec.Struct):
 
 
 class BulkDone(msgspec.Struct):
-    """Done within the request; or with `dry_run`, what would have been."""
+    """The result of an action that was done within the request; with `dry_run`, of one that was not done."""
 
     affected: Annotated[int, Meta(description="jobs that were changed")]
-    errors: Annotated[int, Meta(description="jobs that were refused, each left as it was")]
+    errors: Annotated[int, Meta(description="jobs that were refused and not changed")]
     duration_ms: float
-    matched: Annotated[int, Meta(description="jobs that matched, or that were named")]
+    matched: Annotated[int, Meta(description="jobs that matched or were listed")]
     matched_is_exact: Annotated[bool, Meta(description="false: there are more")] = True
     dry_run: bool = False
     error_codes: Annotated[dict[str, int], Meta(description="refused jobs by code")] = {}
@@ -73,8 +73,8 @@ class BulkDone(msgspec.Struct):
 
 class BulkStarted(msgspec.Struct):
     bulk_operation_id: str
-    status: Annotated[str, Meta(description="`processing`; `GET /bulk/{id}` tells how far it is")]
-    estimated_total: Annotated[int, Meta(description="jobs that matched, or with `total_is_exact` false, at least")]
+    status: Annotated[str, Meta(description="`processing`; `GET /bulk/{id}` shows its progress")]
+    estimated_total: Annotated[int, Meta(description="jobs that matched; a lower bound if `total_is_exact` is false")]
     progress_url: str
     total_is_exact: bool = True
 
@@ -91,7 +91,7 @@ class BeginBulk(Operation, tag=60):
 
     def apply(self, tables: Tables) -> None:
         if find_bulk(tables, self.bulk_id) is not None:
-            return  # the same request again
+            return  # a repeated request
         if len(open_bulks(tables)) >= BULKS_OPEN_MAX:
             raise Refusal(
                 "OVERLOADED",
@@ -105,14 +105,14 @@ class BeginBulk(Operation, tag=60):
 
 
 def order_of(body: BulkBody) -> Order:
-    """Refuses what does not belong together."""
+    """Refuses fields that do not fit the action."""
     action = Action(ACTION_NAMES.index(body.action))
     for field, actions in _ONLY_FOR.items():
         if getattr(body, field) not in (None, "") and action not in actions:
             names = " and ".join(ACTION_NAMES[one] for one in actions)
             raise invalid(field, f"is for {names}, not for {body.action}")
     if action is Action.MOVE and body.move_to_queue is None:
-        raise invalid("move_to_queue", "missing: where shall the jobs go?")
+        raise invalid("move_to_queue", "missing: the queue that the jobs move to")
     if action is Action.CHANGE_PRIORITY and body.priority is None:
         raise invalid("priority", f"missing: expected {', '.join(PRIORITY_NAMES)}")
     return Order(
@@ -127,10 +127,10 @@ def order_of(body: BulkBody) -> Order:
 
 
 def check_matching(context: PlanContext, body: BulkBody) -> None:
-    """Which jobs: by name, or by a filter that says something."""
+    """The jobs: a list of ids, or a filter with at least one condition."""
     if (body.job_ids is None) is (body.filter is None):
         which = "neither" if body.filter is None else "both"
-        raise invalid("filter", f"{which} of job_ids and filter given; one of them says which jobs are meant")
+        raise invalid("filter", f"{which} of job_ids and filter given; give exactly one of them")
     for number, job_id in enumerate(body.job_ids or ()):
         if find_shard_of_job(job_id, context.shard_count) is None:
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
@@ -138,9 +138,11 @@ def check_matching(context: PlanContext, body: BulkBody) -> None:
         given = [field.name for field in msgspec.structs.fields(body.filter) if _is_given(body.filter, field)]
         for name in given:
             if name in _PAGING:
-                raise invalid(f"filter.{name}", "is for pages of a search; a bulk action takes all that match")
+                raise invalid(
+                    f"filter.{name}", "is for pages of a search; a bulk action applies to all jobs that match"
+                )
         if not given:
-            raise invalid("filter", "matches every job; name a condition, if only a created_before")
+            raise invalid("filter", "matches every job; give at least one condition, such as created_before")
 
 
 def _is_given(body: SearchBody, field: msgspec.structs.FieldInfo) -> bool:
@@ -165,7 +167,7 @@ ENDPOINTS = (
         wait_s=60.0,
         method="POST",
         path="/jobs/bulk",
-        summary="One action on many jobs: those named, or all that match, on all shards",
+        summary="One action on many jobs on all shards: a list of ids, or all that match a filter",
         body=BulkBody,
         example={"action": "retry", "filter": {"queue": "emails.send", "state": ["dead"]}},
         answers={200: BulkDone, 202: BulkStarted},

@@ -1,4 +1,4 @@
-"""CancelBulk: a bulk operation takes no further slice. What it has done to jobs stays done."""
+"""CancelBulk: stop a bulk operation after its current slice. Changes that it made stay."""
 
 from typing import Any, ClassVar
 
@@ -15,16 +15,16 @@ class CancelBulk(Operation, tag=63):
     result: ClassVar[Any] = Bulk
 
     def apply(self, tables: Tables) -> Bulk:
-        """To cancel again changes nothing."""
+        """Cancelling again changes nothing."""
         bulk = require_bulk(tables, self.bulk_id)
         if bulk.status in OPEN and not bulk.is_cancelling:
             bulk.is_cancelling = True
             if bulk.status is Status.QUEUED:
                 end_bulk(tables, bulk, Status.CANCELLED)
-            else:  # its gateway finds out when it reports the slice that is under way
+            else:  # its gateway learns it when it reports the current slice
                 put_bulk(tables, bulk)
         elif bulk.status in (Status.COMPLETED, Status.FAILED):
-            raise Refusal("WRONG_STATE", f"{self.bulk_id} is {STATUS_NAMES[bulk.status]} already")
+            raise Refusal("WRONG_STATE", f"{self.bulk_id} is already {STATUS_NAMES[bulk.status]}")
         return bulk
 
 
@@ -42,7 +42,7 @@ ENDPOINTS = (
         name="cancel_bulk",
         method="POST",
         path="/bulk/{bulk_id}/cancel",
-        summary="Stop a bulk operation after the slice that is under way; what it has done stays done",
+        summary="Stop a bulk operation after its current slice; changes that it made stay",
         answers={200: BulkView},
         refusals=("BULK_NOT_FOUND", "WRONG_STATE"),
         plan=_plan,

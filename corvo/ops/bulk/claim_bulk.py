@@ -1,7 +1,6 @@
-"""ClaimBulk: a gateway takes a bulk operation upon itself: one that nobody has, or whose gateway has fallen silent.
+"""ClaimBulk: a gateway claims a bulk operation that no gateway works on, or whose lease has expired.
 
-A gateway that was started again takes up at once what its former self had: each has a seat of its own, and
-no other process sits there.
+A restarted gateway claims its own operations at once: node and number identify it, and no other process has them.
 """
 
 from typing import Any, ClassVar
@@ -13,8 +12,8 @@ from corvo.state.tables import Tables
 
 
 class ClaimBulk(Operation, tag=61):
-    node_id: str  # the gateway's seat: its node, and its number there
-    gateway: RequestId  # this process: another one after a restart
+    node_id: str  # the gateway's node and its number there
+    gateway: RequestId  # this process; another number after a restart
     claim: RequestId
     lease_ms: SpanMs
 
@@ -24,7 +23,7 @@ class ClaimBulk(Operation, tag=61):
         found = open_bulks(tables)
         for bulk in found:
             if bulk.claim == self.claim:
-                return bulk  # the same request again
+                return bulk  # a repeated request
         for bulk in found:
             if is_free(bulk, self.node_id, self.gateway, tables.now):
                 self._take(tables, bulk)

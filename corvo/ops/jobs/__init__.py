@@ -1,1 +1,1 @@
-"""Operations on jobs, one idea a file."""
+"""Operations on jobs, one file for each."""

@@ -1,7 +1,7 @@
 """Ack: a worker reports that a job is done.
 
-A job completes once. An ack that is sent again under the same lease gets the same answer; an ack under a lease that
-is over is refused and changes nothing.
+A job completes once. A repeated ack under the same lease gets the same answer; an ack under a lease that has ended is
+refused and changes nothing.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -27,8 +27,8 @@ from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
 
-_COMPLETE = Verb.COMPLETE  # to look up an enum's member is a call, and every job comes this way
-LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token that the claim came with")]
+_COMPLETE = Verb.COMPLETE  # a member lookup on an enum is a call, and this is a hot path
+LeaseToken = Annotated[int, Meta(ge=1, le=2**53 - 1, description="the token from the claim")]
 
 
 class AckBody(Body):
@@ -55,7 +55,7 @@ class Acked(msgspec.Struct):
 
 
 class AckOutcome(msgspec.Struct, omit_defaults=True):
-    """`status`, or why not."""
+    """`status`, or the error."""
 
     status: str | None = None
     error: str | None = None
@@ -76,7 +76,7 @@ class AckItem(msgspec.Struct, array_like=True, gc=False):
 
 
 class Ack(Operation, tag=3):
-    ask_id: RequestId  # names this request: repeated after a crash, it gets its old answer
+    ask_id: RequestId  # identifies this request: repeated after a crash, it gets its old answer
     items: list[AckItem]
 
     result: ClassVar[Any] = list[Refused | None]
@@ -144,7 +144,7 @@ ENDPOINTS = (
         name="ack_batch",
         method="POST",
         path="/ack/batch",
-        summary="Complete up to 512 jobs; each is answered for itself",
+        summary="Complete up to 512 jobs; each has its own result",
         body=AckBatchBody,
         example={"acks": [{"job_id": "s01_job_18a1f0c2d3e4f5a60a1b2c3d4f", "lease_token": 1}]},
         answers={200: AckedBatch},

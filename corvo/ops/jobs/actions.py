@@ -14,7 +14,7 @@ from corvo.model.job import Job
 from corvo.model.job_extras import JobExtras
 from corvo.model.sharding import shard_of_job
 
-ACTIONS_REMEMBERED = 8  # by each job: a repetition comes within seconds, and few actions on one job do
+ACTIONS_REMEMBERED = 8  # by each job: a repetition comes within seconds, and few actions on one job come that fast
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
 
 
@@ -23,7 +23,7 @@ class Done(msgspec.Struct):
 
 
 def is_repeated(job: Job, ask_id: int) -> bool:
-    """Never of an action without an id (0), as former versions wrote some into the log."""
+    """False for an action without an id (0), as former versions wrote them into the log."""
     extras = job.extras
     return extras is not None and ask_id != 0 and (extras.asked_id == ask_id or ask_id in extras.asked_before)
 

@@ -1,4 +1,4 @@
-"""Approve: a held job may run. It goes to the back of its queue, whatever it waited for before it was held."""
+"""Approve: let a held job run. It goes to the end of its queue, even if it waited for something before it was held."""
 
 from typing import Any, ClassVar
 

@@ -1,8 +1,8 @@
 """Cancel: stop a job that has not ended.
 
-A job that no worker has is cancelled at once. The worker of an active one gets a grace: its next heartbeat tells it to
-stop, and no longer renews its lease. What it reports in time still counts: an ack completes the job, a fail leaves it
-cancelled. Without a word from it the job is cancelled when the grace or the lease is over.
+A job that is not active is cancelled at once. The worker of an active job gets a grace period: its next heartbeat tells
+it to stop and no longer renews its lease. Its report still counts: an ack completes the job, a fail leaves it
+cancelled. Without a report the job is cancelled when the grace or the lease ends.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -27,12 +27,12 @@ from corvo.state.transitions import change
 class CancelBody(Body):
     grace: Annotated[
         str | float | None,
-        Meta(description="how long the worker of an active job may take to stop: `90s`, or seconds; 0 is at once"),
+        Meta(description="how long the worker of an active job may take to stop: `90s`, or seconds; 0: stop at once"),
     ] = None
 
 
 class Cancelled(msgspec.Struct):
-    status: str  # `cancelling` when a worker has yet to be told
+    status: str  # `cancelling` when the job is active
 
 
 class Cancel(Operation, tag=6):
@@ -43,7 +43,7 @@ class Cancel(Operation, tag=6):
     result: ClassVar[Any] = bool
 
     def apply(self, tables: Tables) -> bool:
-        """Whether a worker was on it."""
+        """Whether the job was active."""
         job = tables.require_job(self.job_id)
         if is_repeated(job, self.ask_id) or (job.state == State.CANCELLED and job.settled_id == self.ask_id):
             return job.lease_expires_at > 0
@@ -65,7 +65,7 @@ class Cancel(Operation, tag=6):
         if not extras.cancel_at:
             tables.event_log.tell(EventKind.CANCELLING, job.id, job.queue)
         ends_at = tables.now + self.grace_ms * 1_000_000
-        if not 0 < extras.cancel_at <= ends_at:  # asked before, the sooner end counts
+        if not 0 < extras.cancel_at <= ends_at:  # of several cancels the earliest end counts
             extras.cancel_at = ends_at
             tables.alarms.add(ends_at, GRACE_ALARM + job.id)
 
@@ -95,7 +95,7 @@ ENDPOINTS = (
         name="cancel",
         method="POST",
         path="/jobs/{job_id}/cancel",
-        summary="Cancel a job that has not ended; the worker of an active one gets a grace to stop",
+        summary="Cancel a job that has not ended; the worker of an active job gets time to stop",
         body=CancelBody,
         body_optional=True,
         example={"grace": "5s"},

@@ -1,4 +1,4 @@
-"""ChangePriority: a job that waits gets another priority; a pending one goes to the back of its new class."""
+"""ChangePriority: give a waiting job another priority; a pending job goes to the end of its new priority."""
 
 from typing import Any, ClassVar, Literal
 
@@ -34,7 +34,7 @@ class ChangePriority(Operation, tag=26):
         if job.state not in WAITING:
             raise Refusal(
                 "WRONG_STATE",
-                f"cannot change the priority of a job that is {STATE_NAMES[job.state]}; this is for jobs that wait",
+                f"cannot change the priority of a job that is {STATE_NAMES[job.state]}; only of a waiting one",
             )
         if self.ask_id:
             note(job, self.ask_id)
@@ -59,7 +59,7 @@ ENDPOINTS = (
         name="change_priority",
         method="POST",
         path="/jobs/{job_id}/priority",
-        summary="Give a job that waits another priority",
+        summary="Change the priority of a waiting job",
         body=PriorityBody,
         example={"priority": "high"},
         answers={200: Done},

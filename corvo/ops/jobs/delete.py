@@ -1,7 +1,7 @@
-"""Delete: a job goes with all that is known of it, whatever its state.
+"""Delete: remove a job in any state, with its history.
 
-The worker of an active one is told to stop by its next heartbeat. Afterwards nothing remembers the job. So it is looked
-up first, and an unknown one is refused; the operation itself, repeated after a crash, finds nothing to do.
+The worker of an active job is told to stop at its next heartbeat. Nothing is kept of a deleted job. So the plan reads
+the job first and refuses an unknown one; the operation itself, repeated after a crash, has nothing to do.
 """
 
 from typing import Any, ClassVar

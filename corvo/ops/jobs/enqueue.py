@@ -1,8 +1,8 @@
-"""Enqueue: bring jobs into the world.
+"""Enqueue: create jobs.
 
-The gateway mints the ids, so a request that is sent again names the same jobs and makes none twice. A job whose
-`scheduled_at` lies ahead is born scheduled, every other one pending. Most jobs take one question to their shard; one
-that waits for others takes a round before it, to see that they exist; one of a batch goes by way of the batch's shard.
+The gateway chooses the ids, so a repeated request names the same jobs and creates none twice. A job with a
+`scheduled_at` in the future starts as scheduled, every other job as pending. Most jobs need one call to their shard.
+Dependencies need a call before it, to check that they exist; a job of a batch goes to the batch's shard.
 """
 
 from collections.abc import Callable
@@ -42,8 +42,8 @@ class EnqueueBody(JobTerms):
     retry_max_delay: str | None = None
     retry_base_delay_ms: DelayMs | None = None
     retry_max_delay_ms: DelayMs | None = None
-    scheduled_at: Annotated[str | None, Meta(description="not before this moment: RFC 3339, or a date")] = None
-    delay: Annotated[str | None, Meta(description="`10m`: not before so long from now")] = None
+    scheduled_at: Annotated[str | None, Meta(description="earliest start: RFC 3339, or a date")] = None
+    delay: Annotated[str | None, Meta(description="earliest start, as a duration from now: `10m`")] = None
     delay_ms: Annotated[DelayMs | None, Meta(description="the same as a number, which wins")] = None
     tags: msgspec.Raw = msgspec.field(default_factory=no_document)
     checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
@@ -52,14 +52,14 @@ class EnqueueBody(JobTerms):
 
     @property
     def is_plain(self) -> bool:
-        """Whether one question to its shard makes the job."""
+        """Whether one call to its shard creates the job."""
         return not self.depends_on and self.batch_id is None
 
 
 class EnqueueBatchBody(Body):
     jobs: Annotated[list[EnqueueBody], Meta(min_length=1, max_length=JOBS_PER_REQUEST_MAX)]
-    batch: Annotated[BatchBody | None, Meta(description="make a batch of these jobs, complete and sealed")] = None
-    batch_id: Annotated[BatchId | None, Meta(description="an open batch that all of them are added to")] = None
+    batch: Annotated[BatchBody | None, Meta(description="create a batch of these jobs and seal it")] = None
+    batch_id: Annotated[BatchId | None, Meta(description="an open batch that all jobs are added to")] = None
 
 
 class Enqueued(msgspec.Struct):
@@ -69,7 +69,7 @@ class Enqueued(msgspec.Struct):
 
 
 class EnqueuedBatch(msgspec.Struct, omit_defaults=True):
-    """Ids in the order of the request; for a job whose key another one holds, the id of that one."""
+    """Ids in the order of the request; where another job holds the key, the id of that job."""
 
     job_ids: list[str]
     batch_id: str | None = None
@@ -85,7 +85,7 @@ class Enqueue(Operation, tag=1):
 
 
 def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -> NewJob:
-    """A checked body with its id. `at` is where the body stands in a larger one, for messages."""
+    """The new job of a body, checked, with its id. `at` is the path of the body in the request, for messages."""
     payload = bytes(body.payload)
     if len(payload) > context.payload_bytes_max:
         raise Refusal(
@@ -136,12 +136,12 @@ def _answer_one(made: Enqueued) -> Answer:
 
 def _plan_batch(context: PlanContext, body: EnqueueBatchBody) -> Plan:
     if body.batch is not None and body.batch_id is not None:
-        raise invalid("batch_id", "either a new batch or one that exists, not both")
+        raise invalid("batch_id", "give batch or batch_id, not both")
     places = [f"jobs[{number}]." for number in range(len(body.jobs))]
     new = []
     for job, at in zip(body.jobs, places, strict=True):
         if job.batch_id is not None:
-            raise invalid(f"{at}batch_id", "all jobs of a request go to one batch: name it once, beside `jobs`")
+            raise invalid(f"{at}batch_id", "all jobs of a request go to one batch: give it once, beside `jobs`")
         new.append(new_job(context, job, shard_of_queue(job.queue, context.shard_count), at))
     if body.batch is None:
         return plan_jobs(context, new, places, body.batch_id, lambda made: _answer_batch(made, body.batch_id))
@@ -162,7 +162,7 @@ def plan_jobs(
     answer: Callable[[list[Enqueued]], Answer],
     create: BatchSpec | None = None,
 ) -> Plan:
-    """Any jobs with any bonds. `places` say where each stands in the request, for messages."""
+    """The plan for any jobs. `places` are their paths in the request, for messages."""
     making = _making(context, new, batch_id, answer, create)
     waited_for = {job_id: f"{at}depends_on" for one, at in zip(new, places, strict=True) for job_id in _waits(one)}
     if not waited_for:

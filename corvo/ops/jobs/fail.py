@@ -1,8 +1,8 @@
 """Fail: a worker reports that an attempt failed.
 
-With attempts left the job waits out its backoff and runs again; with none left it is dead, kept for inspection. A
-worker that knows better may say when to try again (`retry_after`), that it is not worth trying (`retry: false`), or
-that nothing went wrong but it is too early (`snooze`, which uses no attempt).
+With attempts left the job runs again after its backoff; with none left it is dead and kept for inspection. The worker
+may set the delay (`retry_after`), stop further attempts (`retry: false`), or postpone the job without using an attempt
+(`snooze`).
 """
 
 from typing import Annotated, Any, ClassVar
@@ -36,10 +36,10 @@ class FailBody(Body):
     error: Annotated[str, Meta(max_length=ERROR_CHARS_MAX)] = ""
     backtrace: Annotated[str, Meta(max_length=BACKTRACE_CHARS_MAX)] | None = None
     lease_token: LeaseToken | None = None
-    retry: Annotated[bool, Meta(description="false: dead at once, whatever attempts are left")] = True
-    retry_after: Annotated[str | None, Meta(description="how long to wait this time, such as `90s`")] = None
+    retry: Annotated[bool, Meta(description="false: dead at once, even with attempts left")] = True
+    retry_after: Annotated[str | None, Meta(description="delay before the next attempt, such as `90s`")] = None
     retry_after_ms: DurationMs | None = None
-    snooze: Annotated[str | None, Meta(description="put the job back for so long; uses no attempt")] = None
+    snooze: Annotated[str | None, Meta(description="postpone the job by this duration; uses no attempt")] = None
     snooze_ms: DurationMs | None = None
 
 
@@ -58,7 +58,7 @@ class Failed(msgspec.Struct, omit_defaults=True):
 
 
 class FailOutcome(msgspec.Struct, omit_defaults=True):
-    """What became of the job, or why its failure was not taken."""
+    """The new state of the job, or the error."""
 
     status: str | None = None
     attempts_remaining: int | None = None
@@ -101,7 +101,7 @@ class Fail(Operation, tag=4):
         job = tables.find_job(item.job_id)
         if job is not None:
             if job.settled_id == self.ask_id:
-                # Asked before whose the lease is: without a token it would now speak for the next worker's claim.
+                # Checked before the lease: a request without a token would otherwise apply to the next worker's claim.
                 return _failure(job, item)
             if holds(job, item.lease_token):
                 job.settled_id = self.ask_id
@@ -120,7 +120,7 @@ def fail_attempt(tables: Tables, job: Job, item: FailItem) -> None:
         change(tables, job, Verb.SNOOZE)
         return
     record_failure(tables, job, item.error, item.backtrace)
-    if is_unwanted:  # its worker was asked to stop, and did
+    if is_unwanted:  # a cancel asked its worker to stop
         job.failed_at = now
         change(tables, job, Verb.CANCEL)
     elif not item.is_final and attempts_remaining(job.max_retries, job.attempt):
@@ -158,7 +158,7 @@ def _delay_ms(job: Job, asked_ms: int | None) -> int:
 
 
 def _failure(job: Job, item: FailItem) -> Failure:
-    """What became of the job; also for who asks again, when it may have gone on already."""
+    """The result of a fail, also for a repeated request, when the job may have changed since."""
     if job.state in (State.DEAD, State.CANCELLED):
         return Failure(job.state, 0, 0)
     attempt = job.attempt - 1 if job.state == State.ACTIVE else job.attempt
@@ -170,7 +170,7 @@ def fail_item(job_id: str, body: FailBody, at: str = "") -> FailItem:
     delay = duration_ms(body.retry_after, body.retry_after_ms, -1, f"{at}retry_after")
     snooze = duration_ms(body.snooze, body.snooze_ms, -1, f"{at}snooze")
     if snooze >= 0 and (delay >= 0 or not body.retry):
-        raise invalid(f"{at}snooze", "a snoozed job has not failed: it takes neither `retry` nor `retry_after`")
+        raise invalid(f"{at}snooze", "a snoozed job has not failed: give neither `retry` nor `retry_after`")
     return FailItem(
         job_id,
         body.lease_token or 0,
@@ -221,7 +221,7 @@ ENDPOINTS = (
         name="fail_batch",
         method="POST",
         path="/fail/batch",
-        summary="Fail up to 512 jobs; each is answered for itself",
+        summary="Fail up to 512 jobs; each has its own result",
         body=FailBatchBody,
         example={"fails": [{"job_id": "s01_job_18a1f0c2d3e4f5a60a1b2c3d4f", "error": "mailbox full"}]},
         answers={200: FailedBatch},

@@ -1,9 +1,9 @@
 """Fetch: a worker claims pending jobs under a lease.
 
-Queues are served in the order they are named, or in turns drawn by weight; within a queue critical before high before
-normal, and first in, first out. A queue that is paused or at a limit is passed over: the next one is served. A claim
-counts as an attempt the moment it is made, so a job that kills its workers runs out of attempts too. Waiting is no
-business of the machine's: an empty fetch is parked at the door and never enters the log.
+Queues are served in the given order, or in a random order by weight; within a queue critical before high before normal,
+and first in, first out. A queue that is paused or at a limit is skipped. A claim counts as an attempt at once, so a job
+that kills its workers runs out of attempts. A fetch without a job to claim waits at admission (`shards/intake`) and
+never enters the log.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -51,28 +51,28 @@ from corvo.state.tables import Tables
 from corvo.state.transitions import change
 
 _BY_PRIORITY = tuple(Priority)
-_CLAIM = Verb.CLAIM  # to look up an enum's member is a call, and every job comes this way
-WORKER_SEEN_EVERY_NS = 5_000_000_000  # a busy worker's record is rewritten at most this often
-WORKER_ALARM = "w"  # followed by a worker: it may have fallen silent
+_CLAIM = Verb.CLAIM  # a member lookup on an enum is a call, and this is a hot path
+WORKER_SEEN_EVERY_NS = 5_000_000_000  # a busy worker's record is written at most this often
+WORKER_ALARM = "w"  # followed by a worker: check whether it is still seen
 
 Weight = Annotated[int, Meta(ge=1, le=WEIGHT_MAX)]
 
 
 class FetchOptions(Body, kw_only=True):
-    """What a fetch may ask for beyond a job. Most fetches do not."""
+    """Optional fields of a fetch. Most fetches have none of them."""
 
     strategy: Annotated[
         Literal["strict", "weighted"],
-        Meta(description="`strict`: queues in the order given; `weighted`: in turns drawn by weight"),
+        Meta(description="`strict`: queues in the given order; `weighted`: in a random order by weight"),
     ] = "strict"
     weights: Annotated[
         dict[QueueName, Weight],
-        Meta(max_length=QUEUES_PER_FETCH_MAX, description="by queue, for `weighted`; 1 where not named"),
+        Meta(max_length=QUEUES_PER_FETCH_MAX, description="by queue, for `weighted`; default 1"),
     ] = {}
     two_phase: Annotated[
         bool, Meta(description="the job counts as started with its first heartbeat, not with the claim")
     ] = False
-    pool_size: Annotated[int, Meta(ge=0, le=POOL_SIZE_MAX, description="jobs that the worker runs at a time")] = 0
+    pool_size: Annotated[int, Meta(ge=0, le=POOL_SIZE_MAX, description="jobs that the worker can run at a time")] = 0
     version: Annotated[ShortText, Meta(description="of the worker's program")] = ""
 
 
@@ -80,11 +80,16 @@ class FetchBody(FetchOptions):
     queues: Annotated[list[QueueName], Meta(min_length=1, max_length=QUEUES_PER_FETCH_MAX)]
     worker_id: WorkerId
     hostname: ShortText = ""
-    timeout: Annotated[float, Meta(ge=0, le=3600, description="seconds to wait for a job, at most 60 are used")] = (
-        POLL_MS_DEFAULT / 1000
-    )
+    timeout: Annotated[
+        float, Meta(ge=0, le=3600, description="seconds to wait for a job; more than 60 count as 60")
+    ] = POLL_MS_DEFAULT / 1000
     lease_duration: Annotated[
-        float, Meta(ge=LEASE_MS_MIN / 1000, le=LEASE_MS_MAX / 1000, description="seconds until the claim lapses")
+        float,
+        Meta(
+            ge=LEASE_MS_MIN / 1000,
+            le=LEASE_MS_MAX / 1000,
+            description="seconds until the claim ends without a heartbeat",
+        ),
     ] = LEASE_MS_DEFAULT / 1000
 
 
@@ -124,17 +129,17 @@ class Fetch(Operation, tag=2):
     queues: list[str]
     worker_id: str
     hostname: str
-    claim_id: RequestId  # names this fetch: repeated after a crash, it finds what it claimed instead of claiming more
+    claim_id: RequestId  # identifies this fetch: repeated after a crash, it returns the jobs that it claimed
     count: Count = 1
     lease_ms: SpanMs = LEASE_MS_DEFAULT
-    wait_ms: SpanMs = 0  # read at admission, not by the machine
+    wait_ms: SpanMs = 0  # used at admission, not by `apply`
     is_repeated: bool = False
-    weights: list[Weight] = []  # of the queues, in their order; empty: strictly in that order
+    weights: list[Weight] = []  # of the queues, in their order; empty: strict order
     is_two_phase: bool = False
     pool_size: Count = 0
     version: str = ""
-    is_after_operations: bool = False  # of the same frame, sent just before it; read at admission
-    all_queues: list[str] = []  # where `queues` are those of one shard alone: all that the worker asked for
+    is_after_operations: bool = False  # of the same frame, sent just before it; used at admission
+    all_queues: list[str] = []  # when `queues` are those of one shard: all queues of the request
 
     result: ClassVar[Any] = list[Claimed]
 
@@ -159,7 +164,7 @@ class Fetch(Operation, tag=2):
         return claimed
 
     def _take_turns(self, tables: Tables, claimed: list[Claimed], room: int) -> None:
-        """One job at a time, each from a queue that is drawn among those that have one to give."""
+        """One job at a time, each from a queue drawn by weight among those that have a job."""
         known = [(tables.find_queue(name), weight) for name, weight in zip(self.queues, self.weights, strict=False)]
         queues = [(queue, weight) for queue, weight in known if queue is not None]
         while queues and len(claimed) < self.count and room > 0:
@@ -170,7 +175,8 @@ class Fetch(Operation, tag=2):
                 del queues[place]
 
     def _claim_from(self, tables: Tables, queue: Queue, claimed: list[Claimed], room: int, count: int) -> int:
-        """Claims until there are so many, the answer is full or the queue's gates close; the bytes that still fit."""
+        """Claims jobs until the count is reached, the answer is full or the queue is at a limit. Returns the bytes
+        left."""
         now = tables.now
         before = len(claimed)
         enough = min(count, before + tables.claimable(queue.name))
@@ -212,7 +218,7 @@ class Fetch(Operation, tag=2):
 
 
 def pass_gate(tables: Tables, queue: Queue, controls: Controls, count: int) -> None:
-    """So many jobs have left a queue that is watched; when that closes it for a while, an alarm opens it again."""
+    """Count claims of a queue with controls. If its throttle is full now, an alarm wakes waiting fetches later."""
     if not controls.rate:
         return
     tables.throttles.claim(queue.name, controls, tables.now, count)
@@ -239,7 +245,7 @@ def _claimed(job: Job) -> Claimed:
 
 
 def _see(tables: Tables, fetch: Fetch) -> None:
-    """Keep the worker's record, but do not rewrite it for each of its thousand fetches a second."""
+    """Update the worker's record, but not for each of a thousand fetches a second."""
     worker = tables.find_worker(fetch.worker_id)
     now = tables.now
     queues = fetch.all_queues or fetch.queues
@@ -247,7 +253,7 @@ def _see(tables: Tables, fetch: Fetch) -> None:
         tables.put_worker(Worker(fetch.worker_id, fetch.hostname, queues, now, now, fetch.pool_size, fetch.version))
         tables.alarms.add(now + WORKER_FORGOTTEN_NS, WORKER_ALARM + fetch.worker_id)
         return
-    pool_size, version = fetch.pool_size or worker.pool_size, fetch.version or worker.version  # not said each time
+    pool_size, version = fetch.pool_size or worker.pool_size, fetch.version or worker.version  # not in every request
     if (
         now - worker.last_seen_at >= WORKER_SEEN_EVERY_NS
         or worker.queues != queues
@@ -291,7 +297,7 @@ def new_fetch(body: FetchBody, claim_id: int, count: int) -> Fetch:
 
 
 def weights_of(wishes: FetchOptions, queues: list[str]) -> list[int]:
-    """In the order of the queues; none for a strict fetch, nor where there is nothing to choose."""
+    """Weights in the order of the queues; empty for a strict fetch or a single queue."""
     if wishes.strategy == "strict":
         if wishes.weights:
             raise invalid("weights", 'weights need "strategy": "weighted"')
@@ -306,7 +312,7 @@ ENDPOINTS = (
         name="fetch",
         method="POST",
         path="/fetch",
-        summary="Claim one job, waiting for it when there is none",
+        summary="Claim one job, waiting if there is none",
         body=FetchBody,
         example={"queues": ["emails.send"], "worker_id": "w1", "timeout": 0},
         answers={200: FetchedJob, 204: None},

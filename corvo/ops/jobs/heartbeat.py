@@ -1,8 +1,8 @@
-"""Heartbeat: a worker is alive and says how far its jobs have come.
+"""Heartbeat: a worker renews its leases and reports progress.
 
-Renews the lease by the span it was claimed with. The answer is where a worker learns that it should stop: `cancel`
-for a job that was cancelled, held, deleted or has expired, `lease_lost` for one that now belongs to somebody else. The
-first heartbeat of a worker that claims ahead says that it has begun.
+The lease is renewed by its original duration. The answer tells the worker to stop: `cancel` for a job that was
+cancelled, held, deleted or has expired, `lease_lost` for a job that another worker has claimed. For a worker that
+claims ahead, the first heartbeat of a job means that it has started.
 """
 
 from enum import IntEnum
@@ -80,7 +80,7 @@ def _beat(tables: Tables, beat: Beat) -> Pulse | Refused:
     if job.extras is not None and 0 < job.extras.expire_at <= tables.now:
         expire(tables, job.id)
         return Pulse.CANCEL
-    if beat.progress and beat.progress != job.progress:  # a beat that is repeated has nothing new to tell
+    if beat.progress and beat.progress != job.progress:  # a repeated heartbeat sends no second event
         job.progress = beat.progress
         told = beat.progress if len(beat.progress) <= PROGRESS_TOLD_BYTES_MAX else b""
         tables.event_log.tell(EventKind.PROGRESS, job.id, job.queue, told)
@@ -101,12 +101,12 @@ def _beat(tables: Tables, beat: Beat) -> Pulse | Refused:
 
 
 def unknown_pulse(beat: Beat) -> Pulse:
-    """For a job that is not the caller's. Without a token it knows only `ok` and `cancel`, and must stop."""
+    """For a job that another worker has. A client without tokens knows only `ok` and `cancel`, and must stop."""
     return Pulse.LEASE_LOST if beat.lease_token else Pulse.CANCEL
 
 
 def pulse_status(pulse: Pulse | Refused) -> HeartbeatStatus:
-    """`unknown` where the job was not reached: the worker goes on, and asks again."""
+    """`unknown` when the job's shard was not reached: the worker continues and asks again."""
     return HeartbeatStatus("unknown" if isinstance(pulse, Refused) else Pulse(pulse).name.lower())
 
 

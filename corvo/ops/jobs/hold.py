@@ -1,7 +1,6 @@
-"""Hold: keep a job that has not ended from running until somebody approves or rejects it.
+"""Hold: keep a job that has not ended from running until it is approved or rejected.
 
-The lease of an active one ends with it: its worker is told to stop by its next heartbeat, and what it reports is
-refused.
+The lease of an active job ends: its worker is told to stop at its next heartbeat, and its reports are refused.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -46,7 +45,7 @@ class Hold(Operation, tag=22):
 
 
 def _record(tables: Tables, job: Job, reason: str) -> None:
-    """The attempt that this ends stays in the job's history."""
+    """Record the attempt that the hold ends in the job's history."""
     told = f"held while it ran: {reason}" if reason else "held while it ran"
     tables.add_error(
         JobError(

@@ -1,4 +1,4 @@
-"""Who may speak for an active job: the rules that ack, fail and heartbeat share."""
+"""Which worker may report on an active job: shared by ack, fail and heartbeat."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -10,11 +10,11 @@ from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.sharding import find_shard_of_job
 from corvo.state.tables import Tables
 
-_ACTIVE = State.ACTIVE  # to look up an enum's member is a call, and every job comes this way
+_ACTIVE = State.ACTIVE  # a member lookup on an enum is a call, and this is a hot path
 
 
 class Leased(Protocol):
-    """An item that names a job and the lease that it speaks for."""
+    """An item with a job and the lease under which it is reported."""
 
     job_id: str
     lease_token: int
@@ -24,12 +24,12 @@ Item = TypeVar("Item", bound=Leased)
 
 
 def holds(job: Job, lease_token: int) -> bool:
-    """Token 0 means that none was sent: older clients then speak for whatever claim is live."""
+    """Token 0 means that none was sent: such a report of an older client applies to the current claim."""
     return job.state == _ACTIVE and lease_token in (0, job.lease_token)
 
 
 def lost(tables: Tables, job: Job | None, job_id: str, lease_token: int) -> Refused:
-    """Why the caller may not speak for the job; for one that lives on another shard by now, where that is."""
+    """Why the caller may not report on the job; for a job that moved to another shard, where it is."""
     if job is None:
         refusal = tables.missing(job_id)
         return refusal.to_refused()
@@ -43,7 +43,7 @@ def lost(tables: Tables, job: Job | None, job_id: str, lease_token: int) -> Refu
 
 
 def stranger(job_id: str) -> Refused:
-    """For an id that no shard can have given out."""
+    """For an id that cannot exist."""
     return Refused("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
 
 
@@ -53,7 +53,7 @@ def plan_each(
     operation: Callable[[list[Item]], Operation],
     answer: Callable[[list[Any]], Answer],
 ) -> Plan:
-    """Items for jobs of any shard: each shard is asked for its own, and every item is answered for itself."""
+    """The plan for items of any shard: each shard gets its own items, and each item has its own result."""
     groups = spread(items, lambda item: find_shard_of_job(item.job_id, context.shard_count))
     calls = [(shard, operation([items[number] for number in numbers])) for shard, numbers in groups.items()]
 

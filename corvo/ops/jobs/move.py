@@ -1,8 +1,8 @@
-"""Move: a job goes to another queue with its id, its history and all that binds it to others.
+"""Move: put a job into another queue, with its id, its history and its links to other jobs.
 
-Where the other queue lives on another shard, the job travels there as an errand; the shard that it leaves keeps a note
-and sends everybody on who asks for it. Its unique and idempotency keys go with it, where they are free over there. An
-active job stays: its worker's lease is kept by this shard.
+If the other queue is on another shard, an errand carries the job there; the old shard stores where it went and forwards
+requests for it. Its unique and idempotency keys go with it if they are free there. An active job cannot move, because
+this shard keeps its worker's lease.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -71,14 +71,14 @@ class Move(Operation, tag=27):
     def _send(self, tables: Tables, job: Job, shard: int, data: bytes) -> None:
         errors = tables.errors_of(job)
         watchers = []
-        if job.extras is not None and job.extras.is_watched:  # of an ended one, whoever is left is told by this shard
+        if job.extras is not None and job.extras.is_watched:  # watchers of an ended job are told by this shard
             prefix = keys.watchers(job.id)
             watchers = [key for key, _ in tables.overlay.scan(prefix, keys.prefix_end(prefix))]
         for key in watchers:
             tables.put(key, None)
         tables.drop_job(job)
         job.queue = self.queue
-        job.position = 0  # its place in an order that it has left
+        job.position = 0  # it was a position on this shard
         tables.errands.send(shard, MoveIn(job, errors, [keys.second_name(key) for key in watchers], data))
         tables.forward(job.id, shard)
 
@@ -93,7 +93,7 @@ ENDPOINTS = (
         name="move",
         method="POST",
         path="/jobs/{job_id}/move",
-        summary="Put a job that is not active into another queue; it keeps its id",
+        summary="Move a job that is not active to another queue; it keeps its id",
         body=MoveBody,
         example={"queue": "emails.slow"},
         answers={200: Done},

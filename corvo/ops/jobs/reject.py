@@ -1,4 +1,4 @@
-"""Reject: a held job shall not run. It is dead, and its history says why."""
+"""Reject: end a held job without running it. It is dead, and its history holds the reason."""
 
 from typing import Any, ClassVar
 

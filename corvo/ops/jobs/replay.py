@@ -1,6 +1,7 @@
-"""Replay: a new job that begins where another one stands: with its payload, its settings and its checkpoint.
+"""Replay: enqueue a new job with the payload, settings and checkpoint of another one.
 
-No operation of its own: the job is read, and a new one is enqueued to the same queue. It names the old one as parent.
+It has no operation of its own: the plan reads the job and enqueues a new one to the same queue, with the old one as
+parent.
 """
 
 from typing import Annotated, Any
@@ -19,7 +20,11 @@ from corvo.rules.job_creation import NewJob
 class ReplayBody(Body):
     iteration: Annotated[
         int,
-        Meta(ge=1, le=2**31, description="the iteration to begin behind; a job without any begins at its checkpoint"),
+        Meta(
+            ge=1,
+            le=2**31,
+            description="the iteration to start after; a job without iterations starts at its checkpoint",
+        ),
     ] = msgspec.field(name="from")
 
 
@@ -58,7 +63,7 @@ ENDPOINTS = (
         name="replay",
         method="POST",
         path="/jobs/{job_id}/replay",
-        summary="Enqueue a new job that begins at the checkpoint of this one",
+        summary="Enqueue a new job that starts at the checkpoint of this one",
         body=ReplayBody,
         example={"from": 1},
         answers={201: Enqueued},

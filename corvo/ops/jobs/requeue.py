@@ -1,4 +1,4 @@
-"""Requeue: run a dead job once more, and go on counting its attempts."""
+"""Requeue: run a dead job once more; its attempts are not reset."""
 
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ ENDPOINTS = (
         name="requeue",
         method="POST",
         path="/jobs/{job_id}/requeue",
-        summary="Run a dead job once more; the attempts it has had stay counted",
+        summary="Run a dead job once more; its attempts are not reset",
         answers={200: Done},
         refusals=(*REFUSALS, "UNIQUE_CONFLICT"),
         plan=_plan,

@@ -1,7 +1,7 @@
-"""Retry: run a job again that has ended, or one at once that is scheduled for later.
+"""Retry: run an ended job again, or a scheduled job at once.
 
-It goes to the back of its queue with all its attempts before it. Result, errors and checkpoint of its earlier life are
-kept. A job that waited for others waits no longer, and its time to live begins anew.
+It goes to the end of its queue with its attempts reset. Result, errors and checkpoint are kept. A job that waited for
+others no longer waits, and its expiry starts again.
 """
 
 from typing import Any, ClassVar
@@ -58,7 +58,7 @@ ENDPOINTS = (
         name="retry",
         method="POST",
         path="/jobs/{job_id}/retry",
-        summary="Run a job again that has ended, or a scheduled one at once, with all its attempts",
+        summary="Run an ended job again, or a scheduled job at once, with all its attempts",
         answers={200: Done},
         refusals=(*REFUSALS, "UNIQUE_CONFLICT"),
         plan=_plan,

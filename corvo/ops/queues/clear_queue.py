@@ -1,9 +1,8 @@
-"""Clear a queue: delete the jobs that wait in it, which are those pending, scheduled and retrying.
+"""Clear a queue: delete its waiting jobs (pending, scheduled and retrying).
 
-What workers have goes on, what has ended stays, and so does what somebody holds. Slice by slice: an operation looks at
-so many jobs at the most, and whoever asked goes on where it stopped. Jobs that are born after the first slice stay,
-so that the end comes however fast producers are. Jobs that fall due meanwhile come to stand in a line that is looked
-at later.
+Active, ended and held jobs stay. It works in slices: one operation looks at a bounded number of jobs, and the gateway
+continues where it stopped. Jobs created after the first slice stay, so that the clear ends however fast producers are.
+Jobs that fall due meanwhile move to an index that is scanned later.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -31,12 +30,12 @@ class QueueCleared(msgspec.Struct):
 
 
 class Slice(msgspec.Struct, array_like=True):
-    """How far a clearing has come."""
+    """Progress of a clear."""
 
-    removed: int  # by all slices of it
-    upto: int  # jobs born until then go
+    removed: int  # by all its slices
+    upto: int  # jobs created until then are deleted
     line: int
-    start: bytes  # in that line; empty: all lines are done
+    start: bytes  # key in that line (see `_lines`); empty: all lines are done
 
 
 class ClearQueue(Operation, tag=13):
@@ -56,7 +55,7 @@ class ClearQueue(Operation, tag=13):
         queue = require_queue(tables, self.queue)
         is_begun = queue.cleared[0] == self.ask_id
         removed = queue.cleared[1] if is_begun else self.removed
-        if is_begun and queue.cleared[2] < 0:  # it is done: what waits here was born since, of a chain perhaps
+        if is_begun and queue.cleared[2] < 0:  # it is done: jobs that wait here were created since
             return Slice(removed, -queue.cleared[2], len(_lines(self.queue)), b"")
         upto = self.upto or (queue.cleared[2] if is_begun else tables.now)
         if not is_begun and not self.upto:
@@ -70,7 +69,7 @@ class ClearQueue(Operation, tag=13):
         return Slice(cleared[1], upto, line, start)
 
     def _look(self, tables: Tables, queue: Queue, upto: int) -> tuple[list[Job], int, bytes]:
-        """Jobs to remove, and where to go on."""
+        """Jobs to remove, and where to continue."""
         found: list[Job] = []
         left, room = JOBS_PER_REQUEST_MAX, CLAIMED_BYTES_MAX
         lines = _lines(self.queue)
@@ -93,13 +92,13 @@ class ClearQueue(Operation, tag=13):
                     gapless = False
                     continue
                 found.append(job)
-                if gapless and priority is not None:  # nobody need wade through what was removed
+                if gapless and priority is not None:  # later scans skip the tombstones
                     queue.cursors[priority] = position
         return found, len(lines), b""
 
 
 def _lines(queue: str) -> list[tuple[bytes, Priority | None]]:
-    """In the order in which a job can pass from one to another."""
+    """The indexes of waiting jobs, in the order in which a job can move from one to the next."""
     return [
         (keys.scheduled_prefix(queue), None),
         (keys.retrying_prefix(queue), None),
@@ -129,7 +128,7 @@ ENDPOINTS = (
         wait_s=600.0,
         method="POST",
         path="/queues/{name}/clear",
-        summary="Delete the jobs of a queue that wait: pending, scheduled and retrying ones",
+        summary="Delete the waiting jobs of a queue: pending, scheduled and retrying",
         answers={200: QueueCleared},
         refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
         plan=_plan,

@@ -1,7 +1,7 @@
-"""What the operations on a queue have in common: its name from the path, its controls, and one question to its shard.
+"""Shared by the operations on a queue: its name from the path, its controls, and the call to its shard.
 
-A decision about a queue that it has already taken changes nothing and tells nobody: so a request that comes twice is
-harmless. Whatever was decided, calls that wait for the queue look again.
+A setting that the queue already has changes nothing and sends no event, so a repeated request is harmless. After every
+change, fetches that wait for the queue are checked again.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class QueueChanged(msgspec.Struct):
 
 
 def control(tables: Tables, name: str, kind: EventKind, data: bytes = b"", **decided: Any) -> Queue:
-    """Take a decision about a queue, which is made if there is none. A queue without any pays nothing for controls."""
+    """Change the controls of a queue, which is created if it does not exist. A queue without controls stores none."""
     queue = tables.find_queue(name) or tables.queue(name)
     before = queue.controls or _NONE
     after: Controls = msgspec.structs.replace(before, **decided)

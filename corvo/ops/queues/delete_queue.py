@@ -1,9 +1,9 @@
-"""Delete a queue with everything in it: jobs of every state, its controls, its counters.
+"""Delete a queue with all its jobs, controls and counters.
 
-Refused while workers have jobs of it, unless it is forced: their reports are then refused. Jobs that have ended are in
-no index of the queue, so the deletion reads the jobs of the shard in the order of their ids, slice by slice, from the
-queue's first job on until the queue is empty. From the first slice on nothing is claimed any more. Jobs that are
-created meanwhile stay: they are the first of a new queue of that name.
+Refused while jobs are active, unless forced: the workers' reports are then refused. Ended jobs are in no index of the
+queue, so the deletion reads the jobs of the shard in the order of their ids, in slices, from the queue's first job
+until the queue is empty. From the first slice on, no job is claimed. Jobs created meanwhile stay: they are the first of
+a new queue of that name.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -33,9 +33,9 @@ class DeleteQueueQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Looked(msgspec.Struct, array_like=True):
-    """How far a deletion has come."""
+    """Progress of a deletion."""
 
-    upto: int  # jobs born until then go
+    upto: int  # jobs created until then are deleted
     start: bytes  # the next key to look at; empty: the queue is gone
 
 
@@ -73,7 +73,7 @@ class DeleteQueue(Operation, tag=14):
         tables.queue(self.queue).controls = msgspec.structs.replace(controls, is_paused=True)
 
     def _look(self, tables: Tables, queue: Queue, upto: int) -> tuple[list[Job], bytes]:
-        """Jobs to remove, and where to go on."""
+        """Jobs to remove, and where to continue."""
         found: dict[str, Job] = {}
         left, room = JOBS_PER_REQUEST_MAX, CLAIMED_BYTES_MAX
         if not any(queue.counts):
@@ -87,7 +87,7 @@ class DeleteQueue(Operation, tag=14):
             left -= 1
             room -= len(raw)
             if decode_job(raw).queue == self.queue:
-                job = tables.require_job(keys.job_id(key))  # its bytes may be older than this very entry
+                job = tables.require_job(keys.job_id(key))  # its bytes may be older than this entry
                 if job.queue == self.queue and job.created_at <= upto:
                     found[job.id] = job
         return list(found.values()), b""
@@ -105,7 +105,7 @@ class DeleteQueue(Operation, tag=14):
 
 def _plan(context: PlanContext, query: DeleteQueueQuery, name: str) -> Plan:
     if not query.confirm:
-        raise invalid("confirm", f"deleting {checked_name(name)} deletes its jobs too; say so with ?confirm=true")
+        raise invalid("confirm", f"deleting {checked_name(name)} deletes its jobs too; confirm with ?confirm=true")
 
     def conclude(looked: Looked) -> Answer | Plan:
         if not looked.start:

@@ -1,7 +1,7 @@
-"""Drain a queue: nothing more is claimed from it, and whoever asks is told how many jobs are still active.
+"""Drain a queue: no more jobs are claimed from it; the answer is the number of active jobs.
 
-It differs from a pause in what it is for: somebody waits for the end. The queue is `draining` while a job is active,
-and `drained` from then on, until it is resumed.
+Unlike a pause, a drain has an end: the queue is `draining` while a job is active, and `drained` from then on, until it
+is resumed.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -44,7 +44,7 @@ ENDPOINTS = (
         name="drain_queue",
         method="POST",
         path="/queues/{name}/drain",
-        summary="Give out no more jobs of a queue, and say how many are still active",
+        summary="Stop claims from a queue, and report how many jobs are still active",
         answers={200: QueueDraining},
         refusals=("VALIDATION_ERROR",),
         plan=_plan,

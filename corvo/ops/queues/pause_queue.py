@@ -1,4 +1,4 @@
-"""Pause a queue: nothing is claimed from it until it is resumed. Jobs that are active go on."""
+"""Pause a queue: no jobs are claimed from it until it is resumed. Active jobs continue."""
 
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ ENDPOINTS = (
         name="pause_queue",
         method="POST",
         path="/queues/{name}/pause",
-        summary="Give out no more jobs of a queue; one that does not exist is made",
+        summary="Stop claims from a queue; it is created if it does not exist",
         answers={200: QueueChanged},
         refusals=("VALIDATION_ERROR",),
         plan=_plan,

@@ -1,7 +1,7 @@
-"""Concurrency of a queue: how many of its jobs may be active at a time, over all workers.
+"""Concurrency limit of a queue: how many of its jobs may be active at a time, over all workers.
 
-A place is free again whenever a job stops being active, whatever the reason. A limit below what is active now takes
-nothing away from workers; it holds back what comes next.
+A slot is free as soon as a job stops being active, for any reason. A limit below the number of active jobs ends none of
+them; it delays the next claims.
 """
 
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,7 @@
-"""Retention of a queue: how long its jobs are kept after their end, for each way to end.
+"""Retention of a queue: how long its jobs are kept after their end, for each final state.
 
-It counts for jobs that end from now on. Those that have ended already go when they were to go, or later if they are
-now kept longer; one that ended while its kind was kept for ever has no such moment and stays.
+It applies to jobs that end from now on. Jobs that ended before are removed at their old time, or later if the new
+retention is longer; a job that ended while its retention was `forever` stays.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -17,13 +17,14 @@ from corvo.model.timestamps import parse_duration
 from corvo.ops.queues.control import QueueChanged, ask_queue, control
 from corvo.state.tables import Tables
 
-KEPT = -2  # as it was
+KEPT = -2  # do not change it
 OF_THE_SERVER = -1
 FOR_EVER = 0
 
 Span = Annotated[int, Meta(ge=KEPT, le=DELAY_MS_MAX)]
 Kept = (
-    Annotated[str | None, Meta(description="a span such as `7d`, `forever`, or null for the server's own")] | UnsetType
+    Annotated[str | None, Meta(description="a duration such as `7d`, `forever`, or null for the server's default")]
+    | UnsetType
 )
 
 
@@ -51,7 +52,7 @@ class SetRetention(Operation, tag=17):
 
 def _plan(context: PlanContext, body: RetentionBody, name: str) -> Plan:
     if body.completed is UNSET and body.dead is UNSET and body.cancelled is UNSET:
-        raise invalid("completed", "nothing to set: name at least one of completed, dead and cancelled")
+        raise invalid("completed", "nothing to set: give at least one of completed, dead and cancelled")
     spans = _span(body.completed, "completed"), _span(body.dead, "dead"), _span(body.cancelled, "cancelled")
     return ask_queue(context, name, lambda queue: SetRetention(queue, spans), lambda _: Answer(200, QueueChanged("ok")))
 
@@ -77,7 +78,7 @@ ENDPOINTS = (
         name="set_retention",
         method="POST",
         path="/queues/{name}/retention",
-        summary="Say how long jobs of a queue are kept after their end",
+        summary="Set how long jobs of a queue are kept after their end",
         body=RetentionBody,
         example={"completed": "1h", "dead": None},
         answers={200: QueueChanged},

@@ -1,7 +1,7 @@
-"""Throttle of a queue: so many claims within any span of the given length, exactly (a sliding window).
+"""Throttle of a queue: at most `rate` claims within any span of the given length (an exact sliding window).
 
-Every claim counts, also the second one of a job that failed. What was claimed before a throttle was set, or before
-its window was made longer, is known only as far as it was remembered then.
+Every claim counts, also the second claim of a job that failed. Claims from before the throttle was set, or from outside
+its former window, are not known and do not count.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -25,7 +25,7 @@ class ThrottleBody(Body):
         Annotated[int, Meta(ge=WINDOW_MS_MIN, le=WINDOW_MS_MAX)] | None,
         Meta(description="within any span of this length, 1 s to 1 day"),
     ] = None
-    period: Annotated[str | None, Meta(description="the same as a duration: `1m`; the number wins")] = None
+    period: Annotated[str | None, Meta(description="the same as a duration: `1m`; window_ms takes precedence")] = None
 
 
 class SetThrottle(Operation, tag=16):
@@ -74,7 +74,7 @@ ENDPOINTS = (
         name="set_throttle",
         method="POST",
         path="/queues/{name}/throttle",
-        summary="Limit how many jobs of a queue are given out in any span of time",
+        summary="Limit the claims from a queue within any span of time",
         body=ThrottleBody,
         example={"rate": 5, "window_ms": 1_000},
         answers={200: QueueChanged},
@@ -84,7 +84,7 @@ ENDPOINTS = (
         name="remove_throttle",
         method="DELETE",
         path="/queues/{name}/throttle",
-        summary="Give out jobs of a queue as fast as workers ask for them",
+        summary="Remove the throttle of a queue",
         answers={200: QueueChanged},
         refusals=("VALIDATION_ERROR", "QUEUE_NOT_FOUND"),
         plan=_plan_removal,

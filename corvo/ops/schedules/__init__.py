@@ -1,1 +1,1 @@
-"""Operations on cron schedules: what people ask of them, and the firing that the leader asks of itself."""
+"""Operations on cron schedules: requests of users, and the firing that the leader proposes."""

@@ -1,7 +1,7 @@
-"""CreateSchedule: from now on, a job at every slot of a cron expression.
+"""CreateSchedule: from now on, create a job at every slot of a cron expression.
 
-The name is the schedule's own in the whole cluster. One that exists is refused, unless it was made with the same terms:
-then it is answered, so that a program may ask for its schedules at every start.
+Names are unique in the cluster. If the name exists with the same terms, the existing schedule is returned, so a program
+can create its schedules at every start; with other terms the request is refused.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -50,7 +50,7 @@ UniquePeriod = Annotated[
 Attempts = Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")]
 CatchUpName = Literal["skip", "last", "all"]
 CatchUpMax = Annotated[
-    int, Meta(ge=1, le=CATCH_UP_MAX, description="of missed slots, so many of the newest fire with `all`")
+    int, Meta(ge=1, le=CATCH_UP_MAX, description="how many of the newest missed slots fire with `all`")
 ]
 PriorityName = Literal["critical", "high", "normal"]
 
@@ -87,7 +87,7 @@ class CreateSchedule(Operation, tag=46):
                 return known
             raise Refusal("SCHEDULE_EXISTS", f"the schedule {self.name} exists with other terms; change it with PUT")
         if len(tables.schedules) >= SCHEDULES_MAX:
-            raise Refusal("TOO_MANY_SCHEDULES", f"a shard keeps {SCHEDULES_MAX} schedules; delete some, or use fewer")
+            raise Refusal("TOO_MANY_SCHEDULES", f"a shard keeps at most {SCHEDULES_MAX} schedules; delete some first")
         now = tables.now
         schedule = Schedule(self.schedule_id, self.name, self.terms, now, now, settled_to=now, next_at=now)
         schedules.put(tables, schedule)
@@ -106,10 +106,10 @@ def check_cron(expression: str, timezone: str) -> None:
 
 
 def checked_payload(context: PlanContext, raw: msgspec.Raw) -> bytes:
-    """Smaller than a job's may be: it is written again with the schedule at every slot."""
+    """With a smaller limit than a job's payload: it is written again with the schedule at every slot."""
     payload, bytes_max = bytes(raw), min(context.payload_bytes_max, SMALL_JSON_BYTES_MAX)
     if len(payload) > bytes_max:
-        sentence = f"payload: {len(payload)} bytes, at most {bytes_max} are taken in a schedule"
+        sentence = f"payload: {len(payload)} bytes, at most {bytes_max} are accepted in a schedule"
         raise Refusal("PAYLOAD_TOO_LARGE", sentence, field="payload")
     check_numbers(payload, "payload")
     return payload
@@ -152,7 +152,7 @@ ENDPOINTS = (
         name="create_schedule",
         method="POST",
         path="/schedules",
-        summary="Make a cron schedule; one that exists with the same terms is answered",
+        summary="Create a cron schedule; if it exists with the same terms, it is returned",
         body=CreateScheduleBody,
         example={"name": "nightly", "queue": "reports", "cron": "0 3 * * *"},
         answers={201: ScheduleView, 200: ScheduleView},

@@ -1,7 +1,7 @@
-"""DeleteSchedule: no further slot fires, and the name is free. Jobs that it has made are not touched.
+"""DeleteSchedule: no further slot fires, and the name is free. Its jobs stay.
 
-The schedule is looked up first, so that an unknown one is refused, and then deleted by its id, which is never given
-out again: deleting it once more finds nothing to do.
+The plan reads the schedule first and refuses an unknown one, then deletes it by its id, which is never reused: a
+repeated deletion has nothing to do.
 """
 
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ class DeleteSchedule(Operation, tag=48):
     result: ClassVar[Any] = bool
 
     def apply(self, tables: Tables) -> bool:
-        """Whether it was there."""
+        """Whether it existed."""
         schedule = tables.schedules.find(self.schedule_id)
         if schedule is None or schedule.id != self.schedule_id:
             return False

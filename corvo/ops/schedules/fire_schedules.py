@@ -1,7 +1,7 @@
-"""FireSchedules: slots whose moment has come. The leader asks it of itself, with all the numbers in it.
+"""FireSchedules: fire the slots that are due. The leader proposes it, with all times computed.
 
-Replicas may know different time zones during an upgrade: none of them works out a slot here. A firing for a version of
-a schedule that is no more does nothing, so the same one may be proposed by two leaders.
+Replicas may have different time zone data during an upgrade, so none of them computes a slot here. A firing for an old
+version of a schedule does nothing, so two leaders may propose the same one.
 """
 
 from typing import Any, ClassVar

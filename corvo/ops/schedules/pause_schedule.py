@@ -1,4 +1,4 @@
-"""PauseSchedule: no slot fires until it is resumed. Jobs that it has made are not touched."""
+"""PauseSchedule: no slot fires until the schedule is resumed. Its jobs stay."""
 
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ ENDPOINTS = (
         name="pause_schedule",
         method="POST",
         path="/schedules/{schedule_id}/pause",
-        summary="Let no slot of a schedule fire until it is resumed",
+        summary="Pause a schedule: no slot fires until it is resumed",
         answers={200: ScheduleView},
         refusals=("SCHEDULE_NOT_FOUND",),
         plan=_plan,

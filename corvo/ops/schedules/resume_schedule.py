@@ -1,4 +1,4 @@
-"""ResumeSchedule: slots fire again, from this moment on. What was missed while it was paused stays missed."""
+"""ResumeSchedule: slots fire again from now on. Slots missed during the pause do not fire."""
 
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ ENDPOINTS = (
         name="resume_schedule",
         method="POST",
         path="/schedules/{schedule_id}/resume",
-        summary="Let the slots of a paused schedule fire again, from now on",
+        summary="Resume a paused schedule: its slots fire again from now on",
         answers={200: ScheduleView},
         refusals=("SCHEDULE_NOT_FOUND",),
         plan=_plan,

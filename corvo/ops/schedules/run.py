@@ -1,7 +1,7 @@
-"""Run a schedule now: one job at once, beside its slots, also of one that is paused.
+"""Run a schedule now: create its job at once, in addition to its slots, even if it is paused.
 
-No operation of its own: the schedule is read, and its job enqueued like any other, so that the answer says what became
-of it. The gateway mints the id, so a repetition makes no second one.
+It has no operation of its own: the plan reads the schedule and enqueues its job like any other, so the answer holds the
+result. The gateway chooses the id, so a repetition creates no second job.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ ENDPOINTS = (
         name="run_schedule",
         method="POST",
         path="/schedules/{schedule_id}/run",
-        summary="Make the job of a schedule at once, beside its slots",
+        summary="Create the job of a schedule at once, in addition to its slots",
         answers={201: Enqueued, 200: Enqueued},
         refusals=("SCHEDULE_NOT_FOUND",),
         plan=_plan,

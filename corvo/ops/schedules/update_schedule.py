@@ -1,7 +1,7 @@
-"""UpdateSchedule: other terms for a schedule. What is not given stays as it is.
+"""UpdateSchedule: change the terms of a schedule. Fields that are not given stay.
 
-A new cron or time zone counts from the moment of the change: what the old one has missed is missed. Any other change
-applies to slots that are due already, too.
+A new cron expression or time zone applies from the change on: slots that the old one missed do not fire. Any other
+change also applies to slots that are already due.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -52,7 +52,7 @@ class UpdateScheduleBody(Body):
 
 
 class NewTerms(msgspec.Struct, array_like=True, frozen=True):
-    """The fields of `Terms`, each of them or None."""
+    """The fields of `JobTemplate`, None for those that stay."""
 
     queue: str | None = None
     cron: str | None = None
@@ -80,7 +80,7 @@ class UpdateSchedule(Operation, tag=47):
     def apply(self, tables: Tables) -> Schedule:
         schedule = tables.schedules.require(self.schedule)
         before, after = schedule.terms, self.terms.applied_to(schedule.terms)
-        if before == after:  # nothing new, or the same request once more
+        if before == after:  # no change, or a repeated request
             return schedule
         schedule.terms = after
         schedule.updated_at = tables.now
@@ -114,11 +114,11 @@ def _plan(context: PlanContext, body: UpdateScheduleBody, schedule: str) -> Plan
 
 
 def _renamed() -> Refusal:
-    return invalid("name", "a schedule keeps its name; make another one and delete this one")
+    return invalid("name", "a schedule cannot be renamed; create another one and delete this one")
 
 
 def _after_check(context: PlanContext, schedule: str, name: str, change: Plan) -> Plan:
-    """The schedule was named by its id: its own name is asked for first. A name never changes."""
+    """The request names the schedule by its id: read its name first. A name never changes."""
 
     def conclude(results: list[Any]) -> Plan:
         if results[0].name != name:
@@ -133,7 +133,7 @@ ENDPOINTS = (
         name="update_schedule",
         method="PUT",
         path="/schedules/{schedule_id}",
-        summary="Change a schedule, named by its id or name; what is not given stays",
+        summary="Change a schedule, by its id or name; fields that are not given stay",
         body=UpdateScheduleBody,
         example={"cron": "0 4 * * *"},
         answers={200: ScheduleView},

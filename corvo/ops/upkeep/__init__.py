@@ -1,1 +1,1 @@
-"""Operations that the leader asks of itself when time has passed. They have no route."""
+"""Operations that the leader proposes itself: timers, errands, node addresses. They have no route."""

@@ -1,4 +1,4 @@
-"""Confirm: another shard has done our errands up to a number, and the outbox forgets them."""
+"""Confirm: another shard has run our errands up to a number; the outbox drops them."""
 
 from typing import Any, ClassVar
 
@@ -15,5 +15,5 @@ class Confirm(Operation, tag=104):
     result: ClassVar[Any] = int
 
     def apply(self, tables: Tables) -> int:
-        """How many were forgotten."""
+        """How many errands were dropped."""
         return tables.errands.confirm(self.target, self.upto)

@@ -1,8 +1,7 @@
-"""Deliver: errands of another shard are done here, each once.
+"""Deliver: run errands of another shard, each once.
 
-It is asked of the shard that the errands are for, by the courier of the one that gives them; what was done
-before is passed over, so it may be asked as often as anybody likes. Its result is the number of the last errand done.
-With that the giver's leader asks `Confirm` of itself.
+The courier of the sending shard sends it to the target shard. Errands that ran before are skipped, so it can be
+repeated safely. The result is the number of the last errand that ran; with it the sender's leader proposes `Confirm`.
 """
 
 from typing import Annotated, Any, ClassVar

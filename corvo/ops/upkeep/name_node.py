@@ -1,4 +1,4 @@
-"""NameNode: where a node of the cluster is reached, known to every replica as soon as it is applied."""
+"""NameNode: store the address of a node in the replicated state, where every replica finds it."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ class NameNode(Operation, tag=102):
     result: ClassVar[Any] = bool
 
     def apply(self, tables: Tables) -> bool:
-        """Whether that is news."""
+        """Whether it changed anything."""
         if tables.nodes.get(self.node_id, "") == self.address:
             return False
         tables.name_node(self.node_id, self.address)

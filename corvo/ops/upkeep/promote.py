@@ -1,4 +1,4 @@
-"""Promote: scheduled and retrying jobs whose moment has come become pending."""
+"""Promote: scheduled and retrying jobs that are due become pending."""
 
 from typing import Any, ClassVar
 

@@ -1,7 +1,8 @@
-"""Reclaim: leases that ran out are ended, and count as failed attempts.
+"""Reclaim: end expired leases; each counts as a failed attempt.
 
-A job with attempts left goes back to pending at once, for its worker is gone, not the cause; a job with none is
-dead. So a job that kills every worker that touches it stops doing so. One that was to be cancelled is cancelled.
+A job with attempts left becomes pending at once, without backoff, because the worker is gone and the job is probably
+fine; a job without is dead. So a job that kills its workers stops after its last attempt. A job that is being cancelled
+becomes cancelled.
 """
 
 from typing import Any, ClassVar

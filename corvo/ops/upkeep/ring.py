@@ -1,7 +1,7 @@
-"""Ring: alarms whose moment has come. What each one means stands beside what sets it; here they are only looked up.
+"""Ring: run the handlers of alarms that are due.
 
-The first character of an alarm's subject says what it is for. Whoever set an alarm may have changed its mind since:
-every handler looks first whether there is still something to do.
+The first character of an alarm's subject selects the handler. The state may have changed since the alarm was set, so
+every handler first checks whether there is something to do.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ from corvo.state.minutes import MINUTES_ALARM, oldest_kept
 from corvo.state.tables import PURGE_ALARM, Tables
 from corvo.state.transitions import EXPIRE_ALARM, remove
 
-ALARMS_AT_ONCE = 8  # one may stand for all jobs of an entry
+ALARMS_AT_ONCE = 8  # one alarm may be for all jobs of an entry
 
 encode = msgspec.msgpack.Encoder().encode
 _decode_ids = msgspec.msgpack.Decoder(list[str]).decode
 
-Handler = Callable[[Tables, str, bytes], int]  # (tables, what follows the first character, value) → jobs looked at
+Handler = Callable[[Tables, str, bytes], int]  # (tables, rest of the subject, value) → jobs looked at
 
 
 class Ring(Compound, tag=105):
@@ -65,7 +65,7 @@ def _open_gate(tables: Tables, queue: str, value: bytes) -> int:
 
 
 def _purge(tables: Tables, index: str, value: bytes) -> int:
-    """Jobs that ended together. One that has run again since, or is kept longer by now, gets an alarm of its own."""
+    """Remove jobs that ended together. A job whose retention is longer now gets an alarm of its own."""
     job_ids = _decode_ids(value)
     for job_id in job_ids:
         job = tables.find_job(job_id)
@@ -83,7 +83,7 @@ def _purge(tables: Tables, index: str, value: bytes) -> int:
 
 
 def _forget_worker(tables: Tables, worker_id: str, value: bytes) -> int:
-    """A worker has this one alarm; it is set again when it finds that the worker has been heard of since."""
+    """A worker has one alarm; it is set again when the worker was seen since."""
     worker = tables.find_worker(worker_id)
     if worker is not None:
         silent_at = worker.last_seen_at + WORKER_FORGOTTEN_NS

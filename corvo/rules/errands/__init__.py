@@ -1,1 +1,1 @@
-"""Errands: what one shard asks of another. `errand.py` says what they are, `register.py` lists them."""
+"""Errands: work that one shard gives to another. `errand.py` defines them, `register.py` lists them."""

@@ -1,8 +1,8 @@
-"""What one shard asks of another: an effect that must happen once, whoever dies meanwhile.
+"""An errand: an effect on another shard that happens exactly once, across crashes.
 
-A machine never calls another. It writes an errand into its outbox, in the batch that holds the reason for it; the
-leader's courier carries errands over in order; the other machine does each one once, because it remembers the number of
-the last. Errands have no answer: whatever they find, they cope with it.
+A state machine never calls another one. It writes an errand into its outbox, in the same entry as the cause. The
+leader's courier delivers errands in order; the other shard runs each one once, because it stores the number of the
+last. Errands have no answer and must handle every state that they find.
 """
 
 import msgspec

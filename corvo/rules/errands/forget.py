@@ -1,4 +1,4 @@
-"""Forget: a job that had moved is gone for good, and so are the notes that led to it. Each shard of its way is told."""
+"""Forget: a job that had moved was deleted. Each shard that it passed through drops its note of where the job went."""
 
 from corvo.rules.errands.errand import Errand
 from corvo.state import keys

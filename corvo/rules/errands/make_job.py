@@ -1,4 +1,4 @@
-"""MakeJob: a chain, a batch or a schedule has a next job, and its queue lives on another shard."""
+"""MakeJob: create the next job of a chain, a batch or a schedule on the shard of its queue."""
 
 from corvo.rules.errands.errand import Errand
 from corvo.rules.job_creation import NewJob, make

@@ -1,7 +1,7 @@
-"""MakeMember: a batch has counted a job, and now it is made where its queue lives.
+"""MakeMember: create a job that a batch has already counted, on the shard of its queue.
 
-A job whose unique or idempotency key another one holds is not made. The batch has counted it all the same, and is told
-that it is gone: otherwise it would wait for it for ever.
+If another job holds its unique or idempotency key, it is not created. The batch is then told that the member is
+deleted; otherwise it would wait for ever.
 """
 
 from corvo.model.job_extras import Outcome

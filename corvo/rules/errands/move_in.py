@@ -1,6 +1,6 @@
-"""MoveIn: a job comes over from another shard with all that belongs to it, and keeps its id.
+"""MoveIn: a job arrives from another shard, with its errors and watchers, and keeps its id.
 
-The shard that it left keeps a note of where it went; a job that comes back needs none.
+The shard that it left stores where it went. When a job comes back to a shard, that note is dropped.
 """
 
 from corvo.model.events import EventKind
@@ -30,8 +30,8 @@ class MoveIn(Errand, tag=5):
 
 
 def arrive(tables: Tables, job: Job, data: bytes) -> None:
-    """What a job does first in its new queue, on this shard or another."""
+    """The last part of a move, on this shard or another."""
     locks.lock_if_free(tables, job)
     if job.state in SETTLED:
-        tables.retire(job)  # kept as long as this queue keeps its jobs
+        tables.retire(job)  # the retention of its new queue applies
     tables.event_log.tell(EventKind.MOVED, job.id, job.queue, data)

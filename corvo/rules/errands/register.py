@@ -1,4 +1,4 @@
-"""The register of errands. Numbers are for ever, as those of operations: they stand in outboxes and in logs."""
+"""The register of errands. Never change a number: outboxes and logs contain it."""
 
 import functools
 import operator

@@ -1,9 +1,9 @@
-"""Dependencies: a job asks to be told of another one's end, and is told.
+"""Dependencies: a job is told when a job that it waits for has ended.
 
-`Watch` goes to the shard of the job that is waited for, `Ended` comes back to the shard of the one that waits. A job
-that is not there any more counts as deleted. Both follow a job that has moved to another shard.
+`Watch` goes to the shard of the job that is waited for; `Ended` goes back to the shard of the waiting job. A job that
+no longer exists counts as deleted. Both errands follow a job that has moved to another shard.
 
-However many jobs wait, an entry stays short: it tells so many of them, and an alarm that rings at once tells the rest.
+One entry tells a bounded number of waiting jobs; an alarm that is due at once tells the rest.
 """
 
 from itertools import islice
@@ -57,8 +57,8 @@ class Ended(Errand, tag=2):
             return
         extras = job.extras
         if extras is None or self.job_id not in extras.waits_for:
-            return  # told before, or lost another one already
-        is_waiting = job.state is State.SCHEDULED and job.due_at == LATEST_NS  # nobody has run, held or ended it
+            return  # told before, or another dependency was lost already
+        is_waiting = job.state is State.SCHEDULED and job.due_at == LATEST_NS  # it was not run, held or ended
         if is_waiting and self.outcome is not Outcome.COMPLETED and extras.if_lost is not IfLost.RUN:
             _lose(tables, job, extras, self)
             return
@@ -73,7 +73,7 @@ def tell_dependent(tables: Tables, dependent: str, job_id: str, outcome: Outcome
 
 
 def tell_watchers(tables: Tables, job_id: str, outcome: Outcome) -> int:
-    """How many were told."""
+    """Tell the waiting jobs, as far as this entry allows. Returns how many."""
     left = UPKEEP_JOBS_PER_ENTRY - tables.tellings
     prefix = keys.watchers(job_id)
     waiting = tables.overlay.scan(prefix, keys.prefix_end(prefix)) if left > 0 else iter(())
@@ -88,7 +88,7 @@ def tell_watchers(tables: Tables, job_id: str, outcome: Outcome) -> int:
 
 
 def tell_the_rest(tables: Tables, job_id: str, value: bytes) -> int:
-    """The alarm of a job that more jobs waited for than one entry could tell. If it runs again, they wait on."""
+    """The alarm of an ended job that too many jobs waited for. If the job runs again, the rest keep waiting."""
     job = tables.find_job(job_id)
     if job is None:
         return max(tell_watchers(tables, job_id, Outcome(value[0])), 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from corvo.model.errors import Refusal
-from corvo.model.events import HAPPENING_NAMES, Event, EventKind
+from corvo.model.events import EVENT_NAMES, Event, EventKind
 from corvo.queries import events as events_module
 from corvo.queries.events import (
     NOW as NEWEST,
@@ -187,5 +187,5 @@ def test_shards_are_merged_by_time_and_the_cursor_stands_behind_what_was_taken()
 def test_every_type_of_event_stands_in_the_guide() -> None:
     guide = (ROOT / "docs/how-to/follow-events.md").read_text()
 
-    assert len(set(HAPPENING_NAMES)) == len(EventKind)
-    assert [name for name in HAPPENING_NAMES if f"`{name}`" not in guide] == []
+    assert len(set(EVENT_NAMES)) == len(EventKind)
+    assert [name for name in EVENT_NAMES if f"`{name}`" not in guide] == []

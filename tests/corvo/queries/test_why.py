@@ -72,7 +72,7 @@ def test_the_queue_is_draining(machine: Machine) -> None:
     told = why(machine, 2)
 
     assert (told["reason"], told["active"]) == ("DRAINING", 1)
-    assert told["message"] == "the queue mail is draining: 1 of its jobs still run, none begin until it is resumed"
+    assert told["message"] == "the queue mail is draining: 1 of its jobs still run, none start until it is resumed"
 
 
 def test_the_queue_is_drained(machine: Machine) -> None:
@@ -81,7 +81,7 @@ def test_the_queue_is_drained(machine: Machine) -> None:
     told = why(machine)
 
     assert (told["reason"], told["active"]) == ("DRAINING", 0)
-    assert told["message"] == "the queue mail is drained: none of its jobs run, none begin until it is resumed"
+    assert told["message"] == "the queue mail is drained: none of its jobs run, and none start until it is resumed"
 
 
 def test_as_many_are_active_as_may_be(machine: Machine) -> None:
@@ -127,7 +127,7 @@ def test_nobody_has_asked_for_a_while(machine: Machine) -> None:
 
     assert (told["reason"], told["workers_waiting"]) == ("NO_WORKER", False)
     assert told["last_asked_at"] == to_rfc3339(NOW - 40 * SECOND)
-    assert told["message"] == "nobody has asked for the queue mail for 40 s; no job is ahead of it"
+    assert told["message"] == "no worker has asked for the queue mail for 40 s; no job is ahead of it"
 
 
 def test_nobody_has_asked_since_the_leader_took_over(machine: Machine) -> None:
@@ -257,7 +257,7 @@ def test_it_is_claimed_and_has_not_begun(machine: Machine) -> None:
     told = why(machine)
 
     assert (told["reason"], told["since"]) == ("RUNNING", to_rfc3339(NOW))
-    assert told["message"].startswith("it is claimed and has not begun: worker w")
+    assert told["message"].startswith("it is claimed and has not started: worker w")
 
 
 def test_its_worker_was_asked_to_stop(machine: Machine) -> None:
@@ -271,7 +271,7 @@ def test_its_worker_was_asked_to_stop(machine: Machine) -> None:
     told = why(machine)
 
     assert (told["reason"], told["until"]) == ("CANCELLING", to_rfc3339(NOW + 30 * SECOND))
-    assert "is cancelled at 2026-01-01T00:00:30Z at the latest" in told["message"]
+    assert "will be cancelled by 2026-01-01T00:00:30Z" in told["message"]
 
 
 def test_it_is_done(machine: Machine) -> None:

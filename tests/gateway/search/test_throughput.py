@@ -72,7 +72,7 @@ def test_a_whole_day_can_be_asked_for_and_a_server_without_queues_has_one_too(wr
 
 
 def test_a_queue_that_nobody_knows_is_refused(written, ask):
-    with pytest.raises(Refusal, match="no queue is called 'nobody'") as refused:
+    with pytest.raises(Refusal, match="no queue has the name 'nobody'") as refused:
         ask(throughput.answer, ThroughputQuery(), "nobody")
 
     assert refused.value.code == "QUEUE_NOT_FOUND"

@@ -170,13 +170,13 @@ def test_a_leader_explains_who_asks() -> None:
 
         rig.ask(enqueue(1))
         rig.advance(40 * SECOND)
-        assert "NO_WORKER: nobody has asked for the queue mail since this leader took over" in reason()
+        assert "NO_WORKER: no worker has asked for the queue mail since this leader took over" in reason()
         assert rig.one(fetch("sms", wait_ms=10_000)) is WAITING
         assert "NO_WORKER" in reason()
         rig.ask(Await(["mail"], "w1", "host", 1_000))
         assert "NEXT" in reason()
         rig.advance(40 * SECOND)
-        assert "NO_WORKER: nobody has asked for the queue mail for 40 s" in reason()
+        assert "NO_WORKER: no worker has asked for the queue mail for 40 s" in reason()
         rig.ask(fetch())
         assert "RUNNING: it is running: worker w1" in reason()
         rig.kill()

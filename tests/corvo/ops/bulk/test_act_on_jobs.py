@@ -152,7 +152,7 @@ def test_a_job_that_matches_no_more_is_left_alone() -> None:
         [queue] = machine.one(act(Action.DELETE, 1, only_queue="elsewhere"))
 
     assert (state.code, queue.code) == ("WRONG_STATE", "WRONG_STATE")
-    assert "is active by now" in state.message and "in queue mail by now" in queue.message
+    assert "is now active" in state.message and "now in queue mail" in queue.message
     assert machine.one(act(Action.DELETE, 1, only_states=(State.ACTIVE,), only_queue="mail")) == [None]
 
 

@@ -68,7 +68,7 @@ def test_what_is_over_cannot_be_cancelled() -> None:
     with nothing_changes(machine):
         refused = machine.one(CANCEL)
 
-    assert (refused.code, refused.message) == ("WRONG_STATE", f"{bulk_id()} is completed already")
+    assert (refused.code, refused.message) == ("WRONG_STATE", f"{bulk_id()} is already completed")
 
 
 def test_an_unknown_one_is_refused_and_a_malformed_one_asks_nobody() -> None:

@@ -25,7 +25,7 @@ def test_a_queue_without_any_control_keeps_none() -> None:
 
 
 def test_a_queue_that_nobody_knows_is_refused_by_name() -> None:
-    with pytest.raises(Refusal, match="no queue is called 'nowhere'") as refused:
+    with pytest.raises(Refusal, match="no queue has the name 'nowhere'") as refused:
         require_queue(Machine().tables, "nowhere")
 
     assert (refused.value.code, refused.value.status) == ("QUEUE_NOT_FOUND", 404)
@@ -38,7 +38,7 @@ def test_every_name_that_a_job_can_name_is_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "-a", "/a", "a b", "ä", "a" * 201, "a\nb", "a|b", "a%2Fb", "a\0b"])
 def test_what_is_no_name_of_a_queue_is_refused_harmlessly(name: str) -> None:
-    with pytest.raises(Refusal, match="is no name of a queue") as refused:
+    with pytest.raises(Refusal, match="is not a valid queue name") as refused:
         checked_name(name)
 
     assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", "name")

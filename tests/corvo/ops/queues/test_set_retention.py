@@ -103,5 +103,5 @@ def test_a_span_that_is_none_is_refused_with_its_field(span: str) -> None:
 
 
 def test_an_empty_request_is_refused() -> None:
-    with pytest.raises(Refusal, match="name at least one"):
+    with pytest.raises(Refusal, match="give at least one"):
         asked(RetentionBody())

@@ -129,7 +129,7 @@ def test_what_is_not_said_has_a_default() -> None:
         ({"timezone": "Mars/Base"}, "VALIDATION_ERROR", "timezone: 'Mars/Base' is not a time zone"),
         ({"tags": [1]}, "VALIDATION_ERROR", "tags: expected a JSON object"),
         ({"tags": {"slot": "x"}}, "VALIDATION_ERROR", "tags: `schedule` and `slot` are set by the server"),
-        ({"payload": "x" * 2_000}, "PAYLOAD_TOO_LARGE", "payload: 2002 bytes, at most 1000 are taken in a schedule"),
+        ({"payload": "x" * 2_000}, "PAYLOAD_TOO_LARGE", "payload: 2002 bytes, at most 1000 are accepted in a schedule"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -119,7 +119,7 @@ def test_a_body_names_only_what_changes() -> None:
     [
         ({"cron": "x"}, "cron: a schedule has 5 fields"),
         ({"timezone": "x"}, "timezone: 'x' is not a time zone"),
-        ({"name": "other"}, "name: a schedule keeps its name"),
+        ({"name": "other"}, "name: a schedule cannot be renamed"),
         ({"tags": {"schedule": 1}}, "tags: `schedule` and `slot` are set by the server"),
     ],
 )
