@@ -174,7 +174,7 @@ def test_status_shows_the_health_while_queues_cannot_be_listed(
         assert run(["status", "--server", other.url]) == 0
 
     shown = capsys.readouterr().out
-    assert "Corvo 0.1.0 ok" in shown and "the queues cannot be listed: read.db is being rebuilt" in shown
+    assert "Corvo 0.1.0 healthy" in shown and "the queues cannot be listed: read.db is being rebuilt" in shown
 
 
 def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
