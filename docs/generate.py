@@ -52,8 +52,10 @@ PAGE_ROUTES = {
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "the same as `/metrics`, for older dashboards",
     "/livez": "200 while every process of the node sends heartbeats, else 503; it asks no shard. For a liveness probe",
-    "/healthz": "503 when the node is `unavailable`, else 200; `health` has the level and its reasons",
-    "/readyz": "200 while the node is not `unavailable`, read.db is at most 10 s behind and the server does not stop. "
+    "/healthz": "503 when the node is `unavailable`, else 200; `health` has the level and its reasons, `shards` the "
+    "state and leader of each shard",
+    "/readyz": "200 while the node is not `unavailable`, read.db can be read and the server does not stop; in the "
+    "first 15 s also only if read.db is at most 10 s behind. `?verbose` says what the node waits for. "
     "For a readiness probe",
 }
 
@@ -142,7 +144,7 @@ OTHER_LIMITS = (
     ("gateway/http/http2.py", "WINDOW_S", "seconds that an HTTP/2 answer waits for a client that does not read"),
     ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
     ("corvo/calls.py", "CALLS_OPEN_MAX", "open calls from a gateway to one shard"),
-    ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no"),
+    ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no after a start"),
     ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
     ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),

@@ -2,8 +2,11 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from corvo import __version__
 from corvo.endpoint import Answer
@@ -35,6 +38,21 @@ ASK_S = 1.0
 SILENCE = frozenset({"NOT_LEADER", "OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED", "SHARD_UNAVAILABLE"})
 
 
+# How long a start waits for lists that are old. A node with old lists serves jobs all the same; and when every node of
+# a busy cluster is behind, a load balancer that drops them all would stop the work.
+LAG_WAIT_S = 15.0
+
+
+class ShardHealth(msgspec.Struct, omit_defaults=True):
+    """One shard as its replica on this node sees it."""
+
+    shard: int
+    raft_state: str = ""
+    leader: str = ""
+    waits_for: str = ""
+    error: str = ""
+
+
 class NodeState(NamedTuple):
     """One look at everything that this node reaches."""
 
@@ -43,9 +61,22 @@ class NodeState(NamedTuple):
     lag: Lag | None
     report: HealthReport
 
+    def shards(self) -> list[ShardHealth]:
+        return [_shard_health(shard, own) for shard, own in enumerate(self.owns)]
+
 
 class Health:
-    def __init__(self, shards: Shards, read_db: ReadDb, node_id: str, draining: asyncio.Event, run_dir: Path) -> None:
+    def __init__(
+        self,
+        shards: Shards,
+        read_db: ReadDb,
+        node_id: str,
+        draining: asyncio.Event,
+        run_dir: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._started = clock()
         self._shards = shards
         self._read_db = read_db
         self._node_id = node_id
@@ -86,7 +117,13 @@ class Health:
         if state.report.level == "unavailable":
             return [*faults, state.report.sentence]
         fault = read_db_fault(None if state.lag is None else state.lag.lag_ms)
-        return [*faults, fault] if fault else faults
+        is_starting = self._clock() - self._started < LAG_WAIT_S
+        if not fault or (state.lag is not None and not is_starting):
+            return faults
+        return [
+            *faults,
+            fault if state.lag is None else f"{fault}; after {LAG_WAIT_S:g} s the node is ready without it",
+        ]
 
     def record(self) -> NodeRecord:
         """What happened to the processes of this node."""
@@ -138,6 +175,12 @@ class Health:
 
     async def info(self, body: None, request: Request) -> Answer:
         return Answer(200, ServerInfo(__version__, __version__))
+
+
+def _shard_health(shard: int, status: ShardStatus | BaseException) -> ShardHealth:
+    if isinstance(status, BaseException):
+        return ShardHealth(shard, error=str(status))
+    return ShardHealth(shard, status.role, status.leader, status.waits_for)
 
 
 def _mirror_view(lag: Lag) -> MirrorView:

@@ -13,7 +13,7 @@ from corvo.model.errors import Refusal
 from corvo.queries.cluster import ShardStatus
 from corvo.queries.queues import QueueView
 from gateway.docs_page import SECURITY_POLICY, page
-from gateway.health import Health
+from gateway.health import Health, NodeState, ShardHealth
 from gateway.http.messages import ErrorBody, to_json
 from gateway.metrics import Metrics
 from gateway.openapi import describe
@@ -27,11 +27,22 @@ if TYPE_CHECKING:
 METRICS_UNDER_API = "/api/v1/metrics"  # where the original served them: dashboards know it
 
 
-class HealthView(msgspec.Struct):
+class LiveView(msgspec.Struct):
     status: str
+    node_id: str
+
+
+class HealthView(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """`raft_state` and `leader` are what all shards of the node have in common, else `mixed` and empty."""
+
+    status: str = ""
     raft_state: str
     leader: str
     health: str = ""  # a word of the scale and its reasons: gateway/shards/health_scale.py
+    error: str = ""
+    code: str = ""
+    read_db_lag_ms: float | None = None
+    shards: list[ShardHealth]
 
 
 class Pages:
@@ -69,19 +80,16 @@ class Pages:
         """No process of the node hangs. Reads heartbeats and asks no shard: one without a leader needs no restart."""
         if hung := self._health.hung():
             return _json(503, ErrorBody("; ".join(hung), "UNHEALTHY"))
-        return _json(200, HealthView("ok", "", self._node_id))
+        return _json(200, LiveView("ok", self._node_id))
 
     async def _healthz(self, request: Request) -> Response:
-        report = (await self._health.look()).report
-        if report.level == "unavailable":
-            return _json(503, ErrorBody(report.sentence, "UNHEALTHY"))
-        return _json(200, HealthView("ok", "leader", self._node_id, report.sentence))
+        state = await self._health.look()
+        is_unavailable = state.report.level == "unavailable"
+        return _health(request, state, "ok", [state.report.sentence] if is_unavailable else [])
 
     async def _readyz(self, request: Request) -> Response:
         state = await self._health.look()
-        if faults := self._health.unready(state):
-            return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
-        return _json(200, HealthView("ready", "leader", self._node_id, state.report.sentence))
+        return _health(request, state, "ready", self._health.unready(state))
 
     async def metrics(self, request: Request) -> Response:
         state = await self._health.look()
@@ -104,6 +112,31 @@ class Pages:
 
     async def _show(self, request: Request) -> Response:
         return HTMLResponse(self._docs, headers={"content-security-policy": SECURITY_POLICY})
+
+
+def _health(request: Request, state: NodeState, word: str, faults: list[str]) -> Response:
+    """`?verbose` tells more, also where the answer is no: what each shard waits for, and the age of the lists."""
+    is_verbose = "verbose" in request.query_params
+    if faults and not is_verbose:
+        return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))
+    shards = state.shards()
+    view = HealthView(
+        raft_state=_common([shard.raft_state for shard in shards], "mixed"),
+        leader=_common([shard.leader for shard in shards], ""),
+        health=state.report.sentence,
+        shards=shards,
+    )
+    if is_verbose and state.lag is not None:
+        view.read_db_lag_ms = round(state.lag.lag_ms, 3)
+    if faults:
+        view.error, view.code = "; ".join(faults), "UNHEALTHY"
+    else:
+        view.status = word
+    return _json(503 if faults else 200, view)
+
+
+def _common(values: list[str], otherwise: str) -> str:
+    return values[0] if len(set(values)) == 1 else otherwise
 
 
 def _json(status: int, body: msgspec.Struct) -> Response:

@@ -43,6 +43,7 @@ from shards.intake.refusals import BEHIND, LOST, NO_LEADER
 from shards.intake.waiters import PendingCall
 from shards.job_metrics import count_jobs
 from shards.metrics import ShardMetrics
+from shards.readiness import Readiness
 from shards.status import status_of
 from shards.storage.leveldb import Disk
 from shards.storage.raft_log import RaftLog
@@ -121,6 +122,7 @@ class Replica:
             self.members.change_members,
             monotonic_ns,
         )
+        self._readiness = Readiness(core, self.members, self._snapshots, self._started_ns)
         self._upkeep_not_before_ns = 0  # it was refused: not again at once
         self._upkeep_index = 0  # of the last entry that holds upkeep: until it is applied, the same would be due
         self._role = raft.RoleChange(raft.Role.FOLLOWER, core.term, None, 0)
@@ -142,6 +144,7 @@ class Replica:
             TurnStep(self._flush_when_due, self._batcher.next_ns),
             TurnStep(self._reply),
             TurnStep(self._send_deliveries),
+            self._readiness,
         )
 
     # The turn
@@ -424,6 +427,7 @@ class Replica:
             metrics=self.metrics,
             snapshots=self._snapshots,
             refused=self._links.refused,
+            waits_for=self._readiness.waits_for(),
             is_synced=self._is_synced,
             uptime_s=(self._monotonic_ns() - self._started_ns) / 1e9,
         )

@@ -22,6 +22,7 @@ def status_of(
     metrics: ShardMetrics,
     snapshots: Snapshots | None,
     refused: int,
+    waits_for: str,
     is_synced: bool,
     uptime_s: float,
 ) -> ShardStatus:
@@ -64,4 +65,5 @@ def status_of(
         nodes=tables.nodes,
         refused_total=refused,
         jobs=metrics.jobs,
+        waits_for=waits_for,
     )

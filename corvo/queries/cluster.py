@@ -104,8 +104,9 @@ class ShardStatus(msgspec.Struct, array_like=True):
     log_bytes: int = 0
     elections_total: int = 0  # terms begun since this process started
     nodes: dict[str, str] = {}  # address by name, as the group has agreed
-    refused_total: int = 0  # messages of nodes that are not members
+    refused_total: int = 0  # messages that were not from a replica of this group
     jobs: JobFigures = msgspec.field(default_factory=JobFigures)
+    waits_for: str = ""  # what keeps the replica from being up to date; empty: nothing
 
 
 class GetStatus(Query, tag=1020):

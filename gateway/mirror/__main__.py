@@ -40,13 +40,15 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
-    # Lists may be a moment old; whoever waits for an answer may not, and replicas that wait for each other even less.
-    os.nice(19 if is_clustered(settings) else 8)
+    # Lists may be a moment old; a caller may not wait, and replicas that wait for each other even less. But at nice 19
+    # a mirror on a busy machine gets no time to catch up after a start. So it steps back when it has caught up.
+    first, later = (4, 15) if is_clustered(settings) else (8, 0)
+    os.nice(first)
     with lock:
         log.info("mirror started", shards=settings.shards)
         stopping = Stopping()
         addresses = [f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)]
-        follower = MirrorFollower(Path.cwd(), addresses, _store(settings))
+        follower = MirrorFollower(Path.cwd(), addresses, _store(settings), on_caught_up=lambda: os.nice(later))
         heartbeat = ProcessHeartbeat(run_dir, "mirror", _silence_allowed_s(settings))
         try:
             follower.run(stopping.is_set, stopping.fileno(), heartbeat.beat)

@@ -53,8 +53,15 @@ log = structlog.get_logger()
 
 class MirrorFollower:
     def __init__(
-        self, data_dir: Path, addresses: list[str], store: Store[Any], pace: FollowPace = FollowPace()
+        self,
+        data_dir: Path,
+        addresses: list[str],
+        store: Store[Any],
+        pace: FollowPace = FollowPace(),
+        on_caught_up: Callable[[], object] = lambda: None,
     ) -> None:
+        """`on_caught_up` is called once, when every shard is followed for the first time."""
+        self._on_caught_up: Callable[[], object] | None = on_caught_up
         self._data_dir = data_dir
         self._store = store
         self._pace = pace
@@ -177,6 +184,10 @@ class MirrorFollower:
                 course.widen(self._pace.records_max)
                 turns.append(turn)
         self._write(turns)
+        if self._on_caught_up is not None and all(course.is_done for course in self._courses):
+            log.info("caught up", shards=len(self._courses))
+            self._on_caught_up()
+            self._on_caught_up = None
         if now >= self._vouch_at:
             self._vouch()
 

@@ -70,6 +70,7 @@ class Raft:
         self.membership = restored.membership
         self.log = Log(restored, log_reader, options.tail_bytes_max)
         assert self.term >= self.log.last_term, "the log holds an entry of a later term than the hard state"
+        self.heard_commit = 0  # how far a leader said that it has committed
         self.points = StatePoints(options.points_max)
         self.outbox = ReadyBuilder()
         self.leader_id: str | None = None
@@ -103,6 +104,11 @@ class Raft:
     @property
     def commit_index(self) -> int:
         return self.log.commit
+
+    @property
+    def entries_behind(self) -> int:
+        """Entries that the group has committed, as far as a leader has told, and this replica has not applied."""
+        return max(self.log.commit, self.heard_commit) - self.log.applied
 
     @property
     def last_index(self) -> int:

@@ -54,6 +54,7 @@ class Follower:
 
     def _append(self, message: Append) -> None:
         log = self.raft.log
+        self.raft.heard_commit = max(self.raft.heard_commit, message.commit)
         if message.prev_index < log.commit:
             # A late one: what is committed equals the leader's log, so there is nothing to compare.
             self._reply(message.sender, log.commit)

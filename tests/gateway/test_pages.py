@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from corvo.model.errors import Refusal
 from corvo.runtime.heartbeat import ProcessHeartbeat
+from gateway.health import LAG_WAIT_S
+from tests.gateway.fake_shards import a_status
 from tests.gateway.search.conftest import Written
 from tests.gateway.whole_house import WholeHouse
 
@@ -85,9 +87,38 @@ def test_pages_are_only_looked_at(house: WholeHouse, method: str) -> None:
 
 
 def test_a_node_whose_shards_lead_is_healthy_and_ready(house: WholeHouse) -> None:
-    told = {"raft_state": "leader", "leader": "node-1", "health": "healthy"}
+    shards = [{"shard": shard, "raft_state": "leader", "leader": "node-1"} for shard in range(len(house.shards))]
+    told = {"raft_state": "leader", "leader": "node-1", "health": "healthy", "shards": shards}
     assert house.page("/healthz").json == {"status": "ok", **told}
     assert house.page("/readyz").json == {"status": "ready", **told}
+
+
+def test_the_state_and_leader_of_each_shard_are_told_as_they_are(blind_house: WholeHouse) -> None:
+    statuses = blind_house.shards.statuses
+    statuses[1, ""] = a_status(1, role="follower", leader="node-2")
+
+    told = blind_house.page("/healthz").json
+    assert (told["raft_state"], told["leader"]) == ("mixed", "")
+    assert told["shards"][1] == {"shard": 1, "raft_state": "follower", "leader": "node-2"}
+
+    statuses[0, ""] = a_status(0, role="follower", leader="node-2")
+    told = blind_house.page("/healthz").json
+    assert (told["raft_state"], told["leader"]) == ("follower", "node-2")
+
+
+def test_a_shard_says_what_it_waits_for(blind_house: WholeHouse) -> None:
+    waits, behind = "a leader: candidate in term 7", "2000 entries that the group has and it has not applied"
+    statuses = blind_house.shards.statuses
+    statuses[0, ""] = a_status(0, role="candidate", leader="", waits_for=waits)
+    statuses[1, ""] = a_status(1, role="follower", leader="node-2", waits_for=behind)
+
+    for path in ("/healthz", "/readyz"):
+        reply = blind_house.page(f"{path}?verbose")
+        assert (reply.status, reply.code) == (503, "UNHEALTHY")
+        assert [each["waits_for"] for each in reply.json["shards"]] == [waits, behind]
+        assert "shard 0: no" in reply.json["error"]
+        assert "shard 1" not in reply.json["error"], "one that is behind serves"
+        assert "shards" not in blind_house.page(path).json
 
 
 def test_life_asks_nobody(blind_house: WholeHouse) -> None:
@@ -140,6 +171,14 @@ def test_with_an_old_read_db_a_node_is_not_ready(house: WholeHouse, written: Wri
     written.put_cursor(index=100, age_ms=60_000)
 
     assert "behind" in house.page("/readyz").json["error"]
+
+
+def test_an_old_read_db_does_not_keep_a_node_from_serving_for_long(house: WholeHouse, written: Written) -> None:
+    written.put_cursor(index=100, age_ms=60_000)
+    house.uptime_s = LAG_WAIT_S
+
+    assert house.page("/readyz").status == 200
+    assert house.page("/readyz?verbose").json["read_db_lag_ms"] > 10_000
 
 
 # Figures

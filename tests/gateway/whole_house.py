@@ -25,7 +25,8 @@ class WholeHouse(House):
         shards = self.shards
         mint = Minter(Clock([NOW]), 0xABCDE)
         self.run_dir = path.parent / "run"
-        health = Health(shards, self.read_db, "node-1", self.draining, self.run_dir)  # type: ignore[arg-type]
+        self.uptime_s = 0.0
+        health = Health(shards, self.read_db, "node-1", self.draining, self.run_dir, lambda: self.uptime_s)  # type: ignore[arg-type]
         fetching = Fetcher(shards, self.draining)  # type: ignore[arg-type]
         self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)
@@ -42,4 +43,6 @@ class WholeHouse(House):
         super().__exit__()
 
     def page(self, path: str, method: str = "GET", headers: list[tuple[bytes, bytes]] | None = None) -> Reply:
-        return self.runner.run(call(self.app, a_scope(method, path, headers or []), parts()))
+        path, _, query = path.partition("?")
+        scope = a_scope(method, path, headers or [], query_string=query.encode())
+        return self.runner.run(call(self.app, scope, parts()))

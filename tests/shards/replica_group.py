@@ -181,6 +181,7 @@ class Group:
         self.mail: deque[tuple[str, str, bytes]] = deque()
         self.cut_off: set[str] = set()
         self.lost: Callable[[str, PeerMessage], bool] = lambda sender, posted: False  # what the post office refuses
+        self.while_delivering: Callable[[], object] = lambda: None  # called before each message
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.nodes[name] = Node(self, name, names)
@@ -207,6 +208,7 @@ class Group:
         for _ in range(10_000):
             if not self.mail:
                 return
+            self.while_delivering()
             sender, receiver, frame = self.mail.popleft()
             if {sender, receiver} & self.cut_off:
                 continue

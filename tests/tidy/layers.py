@@ -35,6 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "snapshots",
         "intake",
         "group",
+        "readiness",
         "status",
         "upkeep",
         "replica",

@@ -242,6 +242,8 @@ def await_orphans(run_dir: Path, patience_s: float) -> None:
     locks (`run/*.lock`), and ours would die at those locks until the node is given up."""
     deadline = time.monotonic() + patience_s
     for path in sorted(run_dir.glob("*.lock")):
+        if not _is_free(path):
+            print(f"corvo: waiting for process {path.read_text().strip()} of an earlier server to end", file=sys.stderr)
         while not _is_free(path):
             if time.monotonic() > deadline:
                 holder = path.read_text().strip() or "unknown"
