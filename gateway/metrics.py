@@ -50,7 +50,11 @@ _COUNTERS: tuple[tuple[str, str, Callable[[ShardStatus], float]], ...] = (
     ("corvo_shard_entries", "entries applied", lambda s: s.entries_total),
     ("corvo_shard_overloads", "calls turned away", lambda s: s.overloads_total),
     ("corvo_raft_elections", "terms begun since the shard process started", lambda s: s.elections_total),
-    ("corvo_raft_refused_letters", "letters of strangers turned away", lambda s: s.refused_total),
+    (
+        "corvo_raft_refused_messages",
+        "messages and connections refused, because they were not from a replica of the group",
+        lambda s: s.refused_total,
+    ),
     ("corvo_shard_turns", "turns of the shard's loop", lambda s: s.turns_total),
 )
 _HISTOGRAMS: tuple[tuple[str, str, Callable[[ShardStatus], Histogram]], ...] = (

@@ -74,7 +74,7 @@ def main() -> int:
         if isinstance(error, Distrusted):
             paths.distrust(str(error))
         log.error("this replica stops", reason=str(error), kind=type(error).__name__, remedy=_remedy(settings, options))
-        # A node with others goes on without this replica, until somebody has looked at it.
+        # A node of a cluster goes on without this replica, until an operator has checked it.
         code = _await_end() if is_clustered(settings) else 1
     except DiskFailed as error:
         log.error("this replica stops", reason=str(error), kind=type(error).__name__)
@@ -200,17 +200,17 @@ def _open_disk(paths: Paths, label: bytes, is_synced: bool, is_newcomer: bool) -
     is_reset = paths.reset.exists()
     if not path.exists():
         if paths.made.exists() and not is_reset:
-            raise Corrupt(f"{path} is gone, but this replica has lived")
+            raise Corrupt(f"{path} is gone, but this replica has existed")
         path.parent.mkdir(exist_ok=True)
         Disk.create(path, label)
     paths.made.touch()
     disk = Disk(path, label, is_synced)
     if is_newcomer and disk.get(keys.INCARNATION) is None:
-        # The others may remember a node of this name: this life must come after all of that one's, and keep from voting
-        # until the group has taken it in.
+        # The others may remember a node of this name: this incarnation must come after all of that one's, and must
+        # not vote until the group has taken it in.
         disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(time.time()))})
     if is_reset:
-        # What it had promised is gone with its data: it says so before anybody can ask it for a vote.
+        # Its votes are gone with its data: it says so before it can be asked for one.
         disk.write({keys.FORGETFUL: b"\1", keys.INCARNATION: encode(int(paths.reset.read_text()))})
         paths.reset.unlink()
     return disk

@@ -6,4 +6,4 @@ class Replaced(Exception):
 
 
 class Distrusted(Exception):
-    """This replica's state or memory cannot be right. It must not serve again before somebody has looked at it."""
+    """This replica's state or memory cannot be right. It must not serve again before an operator has checked it."""

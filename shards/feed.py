@@ -1,4 +1,4 @@
-"""What changed, for the mirror: in order, at least once, never in the way.
+"""What changed, for the mirror: in order, at least once, without slowing the shard.
 
 The mirror asks for changes after an index, which is also its receipt. Usually it has everything up to the last
 answer, and gets the records gathered since, each job once however often it changed. A mirror that fell behind or
@@ -67,7 +67,7 @@ class Feed:
 
     def has_after(self, index: int) -> bool:
         """Whether a pull from here is answered at once. Entries that changed nothing count too: the mirror's cursor
-        is compared with the applied index by those who wait for it."""
+        is compared with the applied index by readers that wait for it."""
         return index != self._applied
 
     def confirm(self, receipt: int) -> None:
@@ -126,7 +126,7 @@ class Feed:
         return ScanPiece(durable_index, records, b"")
 
     def take_part(self) -> Part:
-        """What the next batch must hold: new outbox records, and the removal of those that nobody needs."""
+        """What the next batch must hold: new outbox records, and the removal of those that are no longer needed."""
         part, self._unwritten = self._unwritten, {}
         outbox = self._outbox
         removed = 0

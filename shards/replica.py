@@ -293,7 +293,7 @@ class Replica:
             raise Replaced(f"at entry {persist.snapshot.index}")
         self._batcher.add_to_log(self._log.persist_part(persist))
         if self.members.has_forgotten and self.node_id in self.raft.membership.learners:
-            # Taken in anew, by a group that counts no vote of ours. Known on disk with the membership that says so.
+            # A member again, of a group that counts no vote of ours. Written with the membership that says so.
             self._batcher.add_to_log({keys.FORGETFUL: None})
             self.members.has_forgotten = False
             self._batcher.state_changed(self._monotonic_ns())
@@ -321,13 +321,13 @@ class Replica:
         if ready.role is not None:
             self._change_role(ready.role, now_ns)
         if ready.is_rolled_back:
-            raise Distrusted("the others have met a later life of this replica: its disk went back in time")
+            raise Distrusted("the others know a later incarnation of this replica: its disk went back in time")
         for divergence in ready.diverged:
-            if divergence.peer == core.leader_id:  # the leader's word counts: it is we who are wrong
+            if divergence.peer == core.leader_id:  # the leader's state counts: ours is wrong
                 raise Distrusted(f"its state differs from the leader's at entry {divergence.index}")
 
     def _keep_up(self) -> None:
-        """On a machine that is short of processors a turn may take long; the others must not think us dead."""
+        """On a machine that is short of processors a turn may take long; the others must not take us for dead."""
         now_ns = self._monotonic_ns()
         if now_ns >= self._keep_up_at_ns:
             self._keep_up_at_ns = now_ns + KEEP_UP_EVERY_NS

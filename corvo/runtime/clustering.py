@@ -116,7 +116,7 @@ def _bad_addresses(settings: "Settings") -> Iterator[str]:
             yield f"{_flag(name)} is {value!r}: {error}"
         else:
             if is_empty:
-                yield f"{_flag(name)} is {value!r}: it names nobody"
+                yield f"{_flag(name)} is {value!r}: it names no node"
 
 
 def _bad_ways(settings: "Settings") -> Iterator[str]:

@@ -204,7 +204,7 @@ def configure_logging(level: str, log_format: str, **context: Any) -> None:
 
 
 def _log_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Log an uncaught exception as an event, so that the log shows what ended the process."""
+    """One event like any other, so that the log says what ended a process."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return

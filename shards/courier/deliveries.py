@@ -1,9 +1,8 @@
 """The leader's courier: carries errands to the leaders of other shards, in order, until each is done.
 
-For every shard one delivery is under way at a time. It goes to that shard's replica on this node, which passes it on to
-its leader; the answer names the last errand done there, and then the log may forget them. Whatever is lost on the way
-is carried again: the other shard passes over what it has done. Nothing here is remembered; a new leader finds it all in
-the outbox.
+For every shard one delivery is under way at a time. It goes to that shard's replica on this node, which forwards it to
+its leader; the answer names the last errand done there, and then the log may forget them. What is lost is sent
+again: the other shard skips what it has done. Nothing here is remembered; a new leader finds it all in the outbox.
 """
 
 from itertools import count
@@ -18,7 +17,7 @@ from corvo.ops.upkeep.deliver import Deliver
 from corvo.state.outbox import Outbox
 from corvo.wire import Call, Reply, decode_result, encode
 
-PATIENCE_MS = 2_000  # then it is carried again
+PATIENCE_MS = 2_000  # then it is sent again
 PAUSE_NS = 50_000_000  # after a refusal: the other shard may be electing a leader
 _MS = 1_000_000
 

@@ -1,7 +1,7 @@
-"""The roads that a courier takes: one socket to every other shard of the node.
+"""The courier's sockets: one to every other shard of the node.
 
-What cannot be sent, or gets lost, is carried again by the courier when its patience ends. A road is watched only while
-an answer is awaited on it: to look at all of them would cost every turn of a shard that has no errands.
+What cannot be sent, or gets lost, is sent again by the courier after a time-out. A socket is polled only while an
+answer is awaited on it: polling all of them would cost every turn of a shard that has no errands.
 """
 
 from typing import Any, Protocol
@@ -46,7 +46,7 @@ class CourierSockets:
             self._sockets[shard] = socket = context.socket(zmq.DEALER)
             socket.set_hwm(MESSAGES_MAX)
             socket.setsockopt(zmq.LINGER, 0)
-            socket.setsockopt(zmq.IMMEDIATE, 1)  # a shard that is away gets it when it is back, from the outbox
+            socket.setsockopt(zmq.IMMEDIATE, 1)  # a shard that is down gets it when it is back, from the outbox
             socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
             socket.setsockopt(zmq.RECONNECT_IVL, 20)
             socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
@@ -69,7 +69,7 @@ class CourierSockets:
     def come_back(self, courier: Courier, now_ns: int) -> None:
         for shard in sorted(self._watched):
             self._receive(shard, courier, now_ns)
-            if not courier.awaits(shard):  # what comes late lies there until the road is taken again
+            if not courier.awaits(shard):  # a late answer stays there until the socket is used again
                 self._watched.discard(shard)
                 self._poller.unregister(self._sockets[shard])
 

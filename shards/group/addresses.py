@@ -1,4 +1,4 @@
-"""Where the others are reached: as this node was told, else as the group agreed, else as it was in the beginning."""
+"""The addresses of the other nodes: as the settings say, else as the group agreed, else as at the start."""
 
 from corvo.runtime.addresses import is_reachable
 from corvo.runtime.clustering import shard_address
@@ -20,7 +20,7 @@ class AddressBook:
         return self._founded | agreed | self._told
 
     def reach(self, peers: Peers, members: tuple[str, ...], agreed: dict[str, str]) -> None:
-        """Keep a link to everybody who belongs to the group, and, until we belong to one, to everybody we know of."""
+        """Keep a link to every member of the group; until this node is a member, to every node it knows of."""
         key = (members, tuple(agreed.items()))
         if key == self._reached:
             return

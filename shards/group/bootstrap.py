@@ -1,7 +1,7 @@
 """A node without data finds its cluster: `python -m shards.group.bootstrap --run-dir run`, before the shards start.
 
-It asks the nodes that its settings name who they are, answers those who ask it, decides, and writes `identity.json`.
-The decisions are functions of what was heard and stand first; `Meeting` does the hearing. Two rules keep clusters
+It asks the nodes that its settings name, answers those that ask it, decides, and writes `identity.json`. The decisions
+are functions of the answers and stand first; `Bootstrap` asks and listens. Two rules keep clusters
 whole: a name that has lived in a cluster never begins anew with an empty disk, and nodes that find each other by a name
 found a cluster only when each of them has said that it sees the same set.
 """
@@ -51,7 +51,7 @@ class Patience(NamedTuple):
 
 
 class BootstrapFailed(Exception):
-    """Why not, and what to do, in a sentence."""
+    """What is wrong and what to do, in a sentence."""
 
 
 def check_secrecy(keys: Keys | None, addresses: Iterable[str]) -> None:
@@ -60,13 +60,13 @@ def check_secrecy(keys: Keys | None, addresses: Iterable[str]) -> None:
     for address in addresses:
         if not is_loopback(address):
             raise BootstrapFailed(
-                f"without a secret nodes meet on loopback only, and {address} is not:"
+                f"without a secret nodes use loopback addresses only, and {address} is none:"
                 " give all nodes the same --cluster-secret-file"
             )
 
 
 def check_advertised(settings: Settings, host_name: str) -> None:
-    """A machine that does not know its own name calls itself localhost, and so would all the others."""
+    """A machine that does not know its own name calls itself localhost, like every other one."""
     if address := unreachable_address(settings, host_name):
         raise BootstrapFailed(f"other nodes cannot reach this one at {address}: give --raft-advertise")
 
@@ -94,13 +94,13 @@ def check_answer(me: Introduction, answer: Welcome) -> None:
 
 
 def cluster_id_of(nodes: Mapping[str, str], shards: int, keys: Keys | None) -> str:
-    """The same on every founder, without a word between them."""
+    """The same on every founder, without communication."""
     facts = (sorted(nodes.items()), shards, keys.public if keys else b"")
     return blake2b(msgspec.msgpack.encode(facts), digest_size=16).hexdigest()
 
 
 def found(me: Introduction, peers: Mapping[str, str], answers: Collection[Welcome], keys: Keys | None) -> Identity:
-    """`--peers`: a node of the list needs nobody's consent, only that nobody objects whom it has heard."""
+    """`--peers`: a node of the list needs no consent, only that no node that has answered objects."""
     if me.node_id not in peers:
         raise BootstrapFailed(f"{me.node_id} is not among --peers ({', '.join(peers)}): give one of these as --node-id")
     cluster_id = cluster_id_of(peers, me.shards, keys)
@@ -119,13 +119,13 @@ def found(me: Introduction, peers: Mapping[str, str], answers: Collection[Welcom
 
 
 def is_majority(heard: Collection[str], peers: Mapping[str, str]) -> bool:
-    """Below it nobody could be elected anyway. And with it, one of those who know better is likely to be heard, should
-    this node have lived before and have lost its disk."""
+    """Below it no leader could be elected anyway. And if this is an old node that lost its disk, one of a majority is
+    likely to know."""
     return len(set(heard) & peers.keys()) >= len(peers) // 2 + 1
 
 
 def join(me: Introduction, answers: Collection[Welcome]) -> Identity | None:
-    """`--join`: the cluster decides when this node votes, so it founds nothing. None: no cluster has answered."""
+    """`--join`: the cluster decides when this node votes; it founds nothing. None: no cluster has answered."""
     for answer in answers:
         check_name(me, answer)
     members = [answer for answer in answers if answer.cluster_id]
@@ -143,7 +143,7 @@ def join(me: Introduction, answers: Collection[Welcome]) -> Identity | None:
 
 
 def discover(me: Introduction, expected: int, answers: Collection[Welcome], keys: Keys | None) -> Identity | None:
-    """`--discover`: join a cluster if there is one, else found it with the others. None: too few have been heard.
+    """`--discover`: join a cluster if there is one, else found it with the others. None: too few have answered.
 
     A set is founded when all in it have named exactly it. What a node sees only grows, so of two sets that share a node
     only one can be founded, even where more nodes than expected are about.
@@ -163,7 +163,7 @@ def discover(me: Introduction, expected: int, answers: Collection[Welcome], keys
 
 
 def sighted(me: Introduction, answers: Iterable[Welcome]) -> dict[str, str]:
-    """The beginners that this node has heard, itself among them."""
+    """The nodes without a cluster that have answered, and this one."""
     return {me.node_id: me.address} | {answer.node_id: answer.address for answer in answers if not answer.cluster_id}
 
 
@@ -172,7 +172,7 @@ def _known_to(answer: Welcome) -> dict[str, str]:
 
 
 class Resolver:
-    """The addresses behind a name, looked up again and again on a thread: a resolver that hangs stops nobody else."""
+    """The addresses behind a name, looked up again and again on a thread: a resolver that hangs stops nothing else."""
 
     def __init__(self, name: str, port: int) -> None:
         self._name = name
@@ -189,7 +189,7 @@ class Resolver:
             try:
                 found = socket.getaddrinfo(self._name, self._port, type=socket.SOCK_STREAM)
             except (OSError, UnicodeError):
-                found = []  # the name may come to be when the first node is ready
+                found = []  # the name may exist only when the first node is ready
             self._addresses = [
                 join_address(host, self._port) for host in sorted({str(place[0]) for *_, place in found})
             ]
@@ -212,19 +212,19 @@ class Bootstrap:
         try:
             self._keys = read_keys(settings.cluster_secret_file)
             self._listed = parse_peers(settings.peers)
-            self._doors = parse_addresses(settings.join)
+            self._join = parse_addresses(settings.join)
             self.me = Introduction(settings.node_id, advertised_address(settings, host_name), settings.shards)
             check_reachable(self.me.address)
         except ValueError as error:
             raise BootstrapFailed(str(error)) from None
         check_advertised(settings, host_name)
-        check_secrecy(self._keys, [settings.raft_bind, self.me.address, *self._listed.values(), *self._doors])
+        check_secrecy(self._keys, [settings.raft_bind, self.me.address, *self._listed.values(), *self._join])
         self._settings = settings
         self._resolve = resolve
         self._patience = patience
         self._answers: dict[str, Welcome] = {}  # by the address that was asked
         self._namesake: Introduction | None = None
-        self._met: set[str] = set()  # who introduced itself here
+        self._introduced: set[str] = set()  # nodes that introduced themselves here
         self._begun_at = monotonic()
         self._told_at = float("-inf")
         self._context: zmq.Context[Any] = zmq.Context()
@@ -244,16 +244,16 @@ class Bootstrap:
             identity = self._decide(addresses)
             if identity is not None:
                 return identity
-            self._wait_patiently(addresses)
+            self._give_up_or_log(addresses)
 
     def close(self) -> None:
         self._peers.close()
         self._context.term()
 
     def _to_ask(self) -> list[str]:
-        """Joining goes first: who is told both ways found nothing."""
-        if self._doors:
-            return self._doors
+        """Joining goes first: a node that is told both founds nothing."""
+        if self._join:
+            return self._join
         if self._listed:
             return [address for name, address in self._listed.items() if name != self.me.node_id]
         addresses = self._resolve() if self._resolve is not None else []
@@ -278,8 +278,8 @@ class Bootstrap:
     def _welcome(self, introduction: Introduction) -> Welcome:
         if introduction.node_id == self.me.node_id and introduction.address != self.me.address:
             self._namesake = introduction
-        self._met.add(introduction.node_id)
-        if self._doors:
+        self._introduced.add(introduction.node_id)
+        if self._join:
             nodes = {}
         else:
             nodes = self._listed or sighted(self.me, self._answers.values())
@@ -287,11 +287,11 @@ class Bootstrap:
 
     def _decide(self, addresses: list[str]) -> Identity | None:
         answers = self._answers.values()
-        if self._doors:
+        if self._join:
             return join(self.me, answers)
         if self._listed:
             identity: Identity | None = found(self.me, self._listed, answers, self._keys)
-            heard = {self.me.node_id, *self._met, *(answer.node_id for answer in answers)}
+            heard = {self.me.node_id, *self._introduced, *(answer.node_id for answer in answers)}
             if not is_majority(heard, self._listed):
                 return None
         else:
@@ -302,17 +302,17 @@ class Bootstrap:
     def _waited(self) -> float:
         return monotonic() - self._begun_at
 
-    def _wait_patiently(self, addresses: list[str]) -> None:
-        is_joining = bool(self._doors)
+    def _give_up_or_log(self, addresses: list[str]) -> None:
+        is_joining = bool(self._join)
         heard = sorted({answer.node_id for answer in self._answers.values()} | {self.me.node_id})
         if is_joining and self._waited() >= self._patience.join:
             raise BootstrapFailed(
-                f"no node of a cluster answered at {', '.join(self._doors)} for {self._patience.join:g} seconds:"
+                f"no node of a cluster answered at {', '.join(self._join)} for {self._patience.join:g} seconds:"
                 " check --join, that the cluster runs, and that all nodes have the same --cluster-secret-file"
             )
         if not is_joining and not self._listed and self._waited() >= self._patience.discover:
             raise BootstrapFailed(
-                f"{len(heard)} of {self._settings.expect_nodes} expected nodes met within"
+                f"{len(heard)} of {self._settings.expect_nodes} expected nodes answered within"
                 f" {self._patience.discover:g} seconds ({', '.join(heard)}): check --discover-dns-name, --expect-nodes,"
                 " and that all nodes have the same --cluster-secret-file"
             )
@@ -327,14 +327,14 @@ class Bootstrap:
             log.info(f"waiting for {max(0, expected - len(heard))} of {expected} nodes", heard=heard, silent=silent)
 
 
-def meet(settings: Settings, host_name: str) -> Identity:
+def find_cluster(settings: Settings, host_name: str) -> Identity:
     resolver = Resolver(settings.discover_dns_name, split_address(settings.raft_bind)[1]) if settings.discover else None
-    meeting = None
+    bootstrap = None
     try:
-        meeting = Bootstrap(settings, host_name, resolver)
-        return meeting.run()
+        bootstrap = Bootstrap(settings, host_name, resolver)
+        return bootstrap.run()
     finally:
-        for part in (meeting, resolver):
+        for part in (bootstrap, resolver):
             if part is not None:
                 part.close()
 
@@ -348,13 +348,13 @@ def main() -> int:
         signal.signal(number, signal.SIG_DFL)
     die_with_parent()
     settings = read_settings(options.run_dir)
-    configure_logging(settings.log_level, settings.log_format, process="meeting")
+    configure_logging(settings.log_level, settings.log_format, process="bootstrap")
     data_dir = options.run_dir.parent
     if read_identity(data_dir) is not None:
         log.info("the data directory has an identity already")
         return 0
     try:
-        identity = meet(settings, socket.getfqdn())
+        identity = find_cluster(settings, socket.getfqdn())
     except BootstrapFailed as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,8 +1,8 @@
-"""The way to one peer: keys, lanes, and the link of two lanes. `Peers` (in `peers.py`) holds one link for each peer.
+"""The way to one peer: keys, channels, and the link of two channels. `Peers` (`peers.py`) holds one link for each peer.
 
-Whatever grows with the work (entries, calls, states) has a lane to itself, so that a large append cannot hold up a
-heartbeat and cause an election. Which lane is decided by kind, not by size: two appends on different lanes could
-overtake each other, and the follower would refuse the one that came too early.
+Messages that grow with the work (entries, calls, snapshots) have a channel of their own, so that a large append cannot
+hold up a heartbeat and cause an election. The kind of a message decides, not its size: two appends on different
+channels could overtake each other, and the follower would refuse the one that came too early.
 """
 
 from hashlib import blake2b
@@ -19,11 +19,11 @@ from corvo.runtime.process import read_secret
 from shards.group.messages import MessageBody, RaftMessage
 from shards.raft.messages import Append
 
-SMALL_LETTERS_MAX = 1_000
-LARGE_LETTERS_MAX = 128
+SMALL_MESSAGES_MAX = 1_000
+LARGE_MESSAGES_MAX = 128
 EVENTS_PER_TURN = 256
 HANDSHAKES_BROKEN_MAX = 5  # in a row
-_LANE_EVENTS = (
+_CHANNEL_EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -37,7 +37,7 @@ Socket = zmq.Socket[bytes]
 
 
 class Keys:
-    """One key pair for the whole cluster, derived from its secret: who does not know the secret cannot connect."""
+    """One key pair for the whole cluster, derived from its secret: without the secret a connection is refused."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = z85.encode(blake2b(secret, digest_size=32, person=b"corvo-curve").digest())
@@ -53,23 +53,23 @@ def read_keys(path: str) -> Keys | None:
 class Channel:
     """One connection to a peer, which ZeroMQ makes again when it breaks, and what is known of it.
 
-    ZeroMQ gives up for good where the two ends do not speak the same language, as with a peer whose secret was
-    forgotten. That may be put right, so a lane that stays down is opened anew.
+    ZeroMQ gives up for good where the two ends speak different protocols, as with a peer that was started without its
+    secret. That may be corrected, so a channel that stays down is opened again.
     """
 
-    def __init__(self, context: Context, address: str, letters_max: int, keys: Keys | None, is_ipv6: bool) -> None:
+    def __init__(self, context: Context, address: str, messages_max: int, keys: Keys | None, is_ipv6: bool) -> None:
         self.is_up = False
         self.has_address = True
         self.opened_at = monotonic()
         self.handshakes_broken = 0
         self.socket: Socket = context.socket(zmq.DEALER)
-        set_up(self.socket, letters_max, is_ipv6)
-        self.monitor = open_monitor(context, self.socket, _LANE_EVENTS)
+        set_up(self.socket, messages_max, is_ipv6)
+        self.monitor = open_monitor(context, self.socket, _CHANNEL_EVENTS)
         setting = self.socket.setsockopt
-        setting(zmq.IMMEDIATE, 1)  # a letter for a peer that is away is lost now, not read by its next life
+        setting(zmq.IMMEDIATE, 1)  # a message for a peer that is away is lost now, not read after its restart
         setting(zmq.RECONNECT_IVL, 20)
         setting(zmq.RECONNECT_IVL_MAX, 200)
-        setting(zmq.CONNECT_TIMEOUT, 1_000)  # else a network that swallows packets is asked again after minutes
+        setting(zmq.CONNECT_TIMEOUT, 1_000)  # else a network that drops packets is tried again after minutes only
         if keys is not None:
             setting(zmq.CURVE_SERVERKEY, keys.public)
             setting(zmq.CURVE_PUBLICKEY, keys.public)
@@ -80,7 +80,7 @@ class Channel:
             self.has_address = False
 
     def watch(self) -> bool:
-        """Read what happened to it. Whether it broke."""
+        """Read its events. Whether it broke."""
         is_broken = False
         for parts in drain(self.monitor, EVENTS_PER_TURN):
             event = parse_monitor_message(parts)["event"]
@@ -114,26 +114,26 @@ class PeerLink:
         self._context = context
         self._keys = keys
         self._is_ipv6 = is_ipv6 or address.startswith("[")
-        self.small = self._open(SMALL_LETTERS_MAX)
-        self.large = self._open(LARGE_LETTERS_MAX)
+        self.small = self._open(SMALL_MESSAGES_MAX)
+        self.large = self._open(LARGE_MESSAGES_MAX)
 
-    def _open(self, letters_max: int) -> Channel:
-        return Channel(self._context, self.address, letters_max, self._keys, self._is_ipv6)
+    def _open(self, messages_max: int) -> Channel:
+        return Channel(self._context, self.address, messages_max, self._keys, self._is_ipv6)
 
     @property
     def is_up(self) -> bool:
         return self.small.is_up and self.large.is_up
 
     def reopen(self, before: float) -> bool:
-        """Replace the lanes that have been down since then. Whether there were any."""
+        """Replace the channels that have been down since then. Whether there were any."""
         is_small_stuck = not self.small.is_up and self.small.opened_at < before
         is_large_stuck = not self.large.is_up and self.large.opened_at < before
         if is_small_stuck:
             self.small.close()
-            self.small = self._open(SMALL_LETTERS_MAX)
+            self.small = self._open(SMALL_MESSAGES_MAX)
         if is_large_stuck:
             self.large.close()
-            self.large = self._open(LARGE_LETTERS_MAX)
+            self.large = self._open(LARGE_MESSAGES_MAX)
         return is_small_stuck or is_large_stuck
 
     def send(self, body: MessageBody, frame: bytes) -> bool:
@@ -145,9 +145,9 @@ class PeerLink:
         self.large.close()
 
 
-def set_up(socket: Socket, letters_max: int, is_ipv6: bool) -> None:
-    socket.set_hwm(letters_max)
-    # Only where it is needed: with it, a name that has addresses of both kinds leads to the newer one, heard or not.
+def set_up(socket: Socket, messages_max: int, is_ipv6: bool) -> None:
+    socket.set_hwm(messages_max)
+    # Only where it is needed: with it, a name with addresses of both kinds resolves to IPv6, reachable or not.
     socket.setsockopt(zmq.IPV6, int(is_ipv6))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)

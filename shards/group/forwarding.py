@@ -1,8 +1,8 @@
-"""Calls that another replica must serve, passed on by the one that got them.
+"""Calls that another replica must serve, forwarded by the one that got them.
 
-So a gateway speaks to the shards of its own node and to nobody else. What was passed on is remembered until it is
-answered; when the leader changes, or the link to it breaks, whoever asked is told to ask again. Repeating is safe:
-every operation carries its ids.
+A gateway speaks to the shards of its own node only. A forwarded call is remembered until it is answered; when the
+leader changes, or the link to it breaks, the caller is told to ask again. Repeating is safe: every operation carries
+its ids.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from corvo.wire import Call, Reply, pieces
 from shards.group.messages import ForwardedCalls, ForwardedReplies, MessageBody
 
 OUTSTANDING_MAX = 50_000
-BYTES_PER_LETTER = 8 * 1024 * 1024
+BYTES_PER_MESSAGE = 8 * 1024 * 1024
 FOREIGN = b"@"  # begins the name of a peer that asked another replica: `@node-2|…`; those of sockets begin with NUL
 
 CallKey = tuple[bytes, int]  # peer, call id
@@ -47,23 +47,23 @@ class Forwarding:
         self._waiting.setdefault((node, peer), []).append(call)
 
     def recall(self, peer: bytes, call_id: int, now_ns: int) -> None:
-        """Whoever asked waits no longer: said to the node that has the call."""
-        passed = self._outstanding.get((peer, call_id))
-        if passed is not None:
-            self.forward(passed.node, peer, Call(call_id, 0, b""), now_ns)
+        """The caller waits no longer: tell the node that has the call."""
+        forwarded = self._outstanding.get((peer, call_id))
+        if forwarded is not None:
+            self.forward(forwarded.node, peer, Call(call_id, 0, b""), now_ns)
 
     def flush(self) -> list[CallKey]:
-        """Send what this turn passed on; the calls that could not be sent."""
+        """Send what this turn forwarded; return the calls that could not be sent."""
         lost: list[CallKey] = []
         waiting, self._waiting = self._waiting, {}
         for (node, peer), all_ in waiting.items():
-            for calls in pieces(all_, lambda call: len(call.ask), BYTES_PER_LETTER):
+            for calls in pieces(all_, lambda call: len(call.ask), BYTES_PER_MESSAGE):
                 if not self._send(node, ForwardedCalls(peer, calls)):
                     lost += [(peer, call.id) for call in calls if self._outstanding.pop((peer, call.id), None)]
         return lost
 
     def take_back(self, body: ForwardedReplies) -> list[Reply]:
-        """Replies for who asked here. Not twice: one that comes after `forget` gave another is dropped."""
+        """Replies for callers of this node. Not twice: a reply to a call that `forget` has ended is dropped."""
         return [reply for reply in body.replies if self._outstanding.pop((body.peer, reply.id), None)]
 
     def forget(self, node: str | None = None) -> list[CallKey]:
@@ -74,8 +74,7 @@ class Forwarding:
         return lost
 
     def sweep(self, now_ns: int, is_there: Callable[[bytes], bool]) -> None:
-        """Calls past their deadline are nobody's any more. Those of a gateway that died are taken back: a job must not
-        be claimed for it."""
+        """Drop calls past their deadline. Recall those of a gateway that died: no job must be claimed for it."""
         for key in [key for key, passed in self._outstanding.items() if passed.deadline_ns < now_ns]:
             del self._outstanding[key]
         gone = {peer for peer in {peer for peer, _ in self._outstanding} if not is_there(peer)}
@@ -85,7 +84,7 @@ class Forwarding:
 
 
 def foreign_peer(node: str, peer: bytes) -> bytes:
-    """The name under which a door knows a peer of another replica."""
+    """The name under which admission knows a peer of another replica."""
     return FOREIGN + node.encode() + b"|" + peer
 
 

@@ -1,8 +1,8 @@
-"""The leader's care for its group: who comes, who goes, who should lead, and where everybody is reached.
+"""What the leader does for the members of its group: nodes that join or leave, who should lead, addresses.
 
 Decisions only; `Replica` calls `look` once a turn and proposes what comes back. All of it can be asked again at any
-time: what was wished for is compared with the membership as it is, one step is taken, and the next look sees to the
-rest. So a leader that is lost in the middle leaves nothing behind but a wish that is asked for again.
+time: the request is compared with the membership as it is, one step is taken, and the next look does the rest. So a
+leader that is lost in the middle leaves nothing behind but a request that is repeated.
 """
 
 import msgspec
@@ -14,12 +14,12 @@ from shards import raft
 from shards.intake.waiters import PendingCall
 
 LOOK_EVERY_NS = 100_000_000
-ALIVE_NS = 1_000_000_000  # whoever was heard within this is there
-ENTRIES_BEHIND_MAX = 100  # of a successor: while it catches up, nobody can write
+ALIVE_NS = 1_000_000_000  # a replica heard within this is alive
+ENTRIES_BEHIND_MAX = 100  # of a successor: while it catches up, nothing can be written
 SETTLED_NS = 3_000_000_000  # how long a leader stays before it may hand over to the preferred one
 TOLD_BEFORE_NS = 500_000_000  # an answer must arrive before the asker's own clock ends the wait
-MOVED_NS = 600_000_000_000  # how long a leader that somebody asked for is left where it is
-ASKED_AGAIN_NS = 5_000_000_000  # while it is under way nobody can write: not again and again
+MOVED_NS = 600_000_000_000  # how long a leader that an operator moved stays where it is
+ASKED_AGAIN_NS = 5_000_000_000  # during a transfer nothing can be written: not again and again
 TRANSFER_AGAIN_NS = 10_000_000_000  # and how long after a transfer that failed
 
 _MOVED = Refused("NOT_LEADER", "the shard's leader changed while its members did; ask again", 200)
@@ -86,10 +86,10 @@ class MemberPlanner:
         self._look_at_ns = now_ns + LOOK_EVERY_NS
         self._reason = ""
         leaving = {waiting.ask.node_id for waiting in self._asked if isinstance(waiting.ask, RemoveNode)}
-        wished = {waiting.ask.node_id for waiting in self._asked if isinstance(waiting.ask, AddNode)}
+        requested = {waiting.ask.node_id for waiting in self._asked if isinstance(waiting.ask, AddNode)}
         for node, arrived in list(self._arrived.items()):
-            is_strange = not (membership.is_member(node) or arrived.is_empty or node in wished)
-            if node in leaving or is_strange:  # one that was removed does not come back by itself
+            is_unknown = not (membership.is_member(node) or arrived.is_empty or node in requested)
+            if node in leaving or is_unknown:  # one that was removed does not come back by itself
                 del self._arrived[node]
         step = MemberStep(
             [NameNode(node, each.address) for node, each in self._arrived.items() if nodes.get(node) != each.address]
@@ -111,7 +111,7 @@ class MemberPlanner:
                 return raft.remove(node)
         for node, arrived in sorted(self._arrived.items()):
             if nodes.get(node) != arrived.address:
-                continue  # its name comes first: a member that nobody can reach is none
+                continue  # its address comes first: a member must be reachable
             if arrived.is_empty and membership.is_voter(node):
                 # It remembers no vote that it gave, so it may not go on voting under the old membership. Until enough
                 # of the others are there, its copy of the log is needed to write anything.
@@ -142,11 +142,11 @@ class MemberPlanner:
         return None
 
     def stalled(self, reason: str) -> None:
-        """Raft would not take the step now. It is tried again; whoever waits too long is told the reason."""
+        """Raft would not take the step now. It is tried again; a caller that waits too long is told the reason."""
         self._reason = reason
 
     def answers(self, membership: raft.Membership, now_ns: int) -> list[tuple[PendingCall, object]]:
-        """Those whose wish has come true, or whose patience is over."""
+        """For callers whose request is done, or whose time is over."""
         done: list[tuple[PendingCall, object]] = []
         for waiting in list(self._asked):
             if self._is_true(waiting, membership):
@@ -156,7 +156,7 @@ class MemberPlanner:
             elif (never := _why_never(waiting, membership)) is not None:
                 answer = Refused("MEMBERSHIP_REFUSED", never)
             elif waiting.deadline_ns - TOLD_BEFORE_NS <= now_ns:
-                reason = self._reason or "the group is still at it"
+                reason = self._reason or "the change is under way"
                 answer = Refused("MEMBERSHIP_REFUSED", f"not finished in time: {reason}; it may still go on")
             else:
                 continue

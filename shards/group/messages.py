@@ -1,7 +1,7 @@
-"""What replicas of one shard say to each other: Raft's messages, calls passed on and answered, states, introductions.
+"""What replicas of one shard send to each other: Raft's messages, forwarded calls, snapshots, introductions.
 
-Each letter travels in an envelope that names cluster, shard and version, because an address can be given to the wrong
-node: a letter of another group or version is refused and counted, never understood half-way. Tags are for ever.
+Each message travels in an envelope that names cluster, shard and version, because an address can point to the wrong
+node: a message of another group or version is refused and counted. Tags never change.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class RaftMessage(msgspec.Struct, array_like=True, frozen=True, tag=1):
 
 
 class ForwardedCalls(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """Calls for the receiver that reached the sender. `peer` is who asked the sender."""
+    """Calls for the receiver that reached the sender. `peer` is the sender's caller."""
 
     peer: bytes
     calls: list[Call]
@@ -47,7 +47,7 @@ class Introduction(msgspec.Struct, array_like=True, frozen=True, tag=9):
 
 
 class Welcome(msgspec.Struct, array_like=True, frozen=True, tag=10):
-    """Who answers an introduction. `cluster_id` is empty while it has no data itself."""
+    """The answer to an introduction. `cluster_id` is empty while the node has no data itself."""
 
     node_id: str
     address: str
@@ -55,11 +55,11 @@ class Welcome(msgspec.Struct, array_like=True, frozen=True, tag=10):
     cluster_id: str = ""
     founders: tuple[str, ...] = ()
     nodes: dict[str, str] = {}  # addresses of all nodes by name
-    knows_you: bool = False  # a node of this name has been here before: its data must not begin anew
+    knows_you: bool = False  # a node of this name has been a member: it must not start with empty data
 
 
 class RepliesMayBeLost(msgspec.Struct, array_like=True, frozen=True, tag=11):
-    """Answers to what the receiver passed on to the sender may be lost, and who waited there is forgotten."""
+    """Answers to calls that the receiver forwarded to the sender may be lost; calls that waited there are forgotten."""
 
 
 MessageBody = (
@@ -78,7 +78,7 @@ MessageBody = (
 
 
 class PeerMessage(NamedTuple):
-    """A letter and the node it goes to or came from."""
+    """A message and the node it goes to or came from."""
 
     node: str
     body: MessageBody
@@ -111,7 +111,7 @@ def unseal(group: str, frame: bytes) -> PeerMessage:
     try:
         envelope = _decode(frame)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Misaddressed(f"not a letter: {error}") from None
+        raise Misaddressed(f"not a message: {error}") from None
     if envelope.version != VERSION:
         raise Misaddressed(f"{envelope.sender} speaks version {envelope.version} between nodes, this node {VERSION}")
     if envelope.group != group and not isinstance(envelope.body, Introduction | Welcome):

@@ -1,8 +1,8 @@
 """Links to the same shard on other nodes: ZeroMQ over TCP, encrypted and mutually authenticated by one secret.
 
-Every replica binds one ROUTER, on which it listens, and speaks through sockets of its own to each peer (`lanes.py`).
-Nothing waits: a lane that is full or down loses the letter, and says so. Only an introduction is answered on the way it
-came, because whoever sends one is not known yet.
+Every replica binds one ROUTER, on which it listens, and sends through sockets of its own to each peer
+(`channels.py`). Nothing waits: a channel that is full or down loses the message, and says so. Only an introduction is
+answered on the connection it came by, because its sender is not known yet.
 """
 
 from time import monotonic
@@ -16,7 +16,7 @@ from corvo.runtime.addresses import is_loopback, join_address, split_address
 from shards.group.channels import (
     EVENTS_PER_TURN,
     HANDSHAKES_BROKEN_MAX,
-    LARGE_LETTERS_MAX,
+    LARGE_MESSAGES_MAX,
     Context,
     Keys,
     PeerLink,
@@ -31,20 +31,20 @@ from shards.group.messages import Introduction, MessageBody, Misaddressed, PeerM
 
 __all__ = ["Keys", "Peers", "read_keys"]
 
-LETTERS_PER_TURN = 256
+MESSAGES_PER_TURN = 256
 FRAME_BYTES_MAX = MESSAGE_BYTES_MAX - 1024  # room for what CURVE adds: a frame above the bound would cost the link
 INTRODUCTIONS_MAX = 256
-REASONS_MAX = 100  # a stranger who varies what he says must not fill the memory or the log
-REOPEN_S = 3.0  # a lane that is down longer than this is made anew
+REASONS_MAX = 100  # a client that sends ever new nonsense must not fill memory or log
+REOPEN_S = 3.0  # a channel that is down longer than this is opened again
 ZAP_ADDRESS = "inproc://zeromq.zap.01"  # fixed by ZeroMQ, one for each context
-# Without "no detail": that is whoever opens a connection and hangs up, such as a probe of the port.
+# Without "no detail": that is a client that connects and hangs up, such as a probe of the port.
 _REFUSAL_EVENTS = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 
 log = structlog.get_logger()
 
 
 class Peers:
-    """All links of one replica. With keys, a context has room for one `Peers` only: it answers for all its sockets."""
+    """All links of one replica. With keys, a context has room for one `Peers`: it authenticates for all sockets."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class Peers:
         self._zap: Socket | None = None
         if keys is not None:
             self._zap = context.socket(zmq.REP)
-            self._zap.bind(ZAP_ADDRESS)  # before the first CURVE socket, or that would let nobody in
+            self._zap.bind(ZAP_ADDRESS)  # before the first CURVE socket, or that would refuse all
         self._router: Socket = context.socket(zmq.ROUTER)
-        set_up(self._router, LARGE_LETTERS_MAX, self._is_ipv6)
+        set_up(self._router, LARGE_MESSAGES_MAX, self._is_ipv6)
         if keys is not None:
             self._router.setsockopt(zmq.CURVE_SERVER, 1)
             self._router.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
             self._router.setsockopt(zmq.ZAP_DOMAIN, b"corvo")
-            self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)  # nobody to ask means no, not yes
+            self._router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)  # no authenticator means no, not yes
         self._monitor = open_monitor(context, self._router, _REFUSAL_EVENTS)
         try:
             self._router.bind(f"tcp://{join_address(host, port)}")
@@ -93,11 +93,11 @@ class Peers:
         return [self._router, self._monitor] if self._zap is None else [self._router, self._monitor, self._zap]
 
     def wait(self, timeout_ms: int) -> None:
-        """Until there is something to receive. For those who wait for nothing else."""
+        """Until there is something to receive. For a caller that waits for nothing else."""
         self._poller.poll(timeout_ms)
 
     def nodes(self) -> set[str]:
-        """Those that were connected, whether they are there or not."""
+        """All that were connected, whether they answer or not."""
         return set(self._links)
 
     def connect(self, node: str, address: str) -> None:
@@ -121,7 +121,7 @@ class Peers:
             self._poller = self._make_poller()
 
     def carries(self, node: str) -> bool:
-        """Whether answers can be sent there: heartbeats have a lane of their own."""
+        """Whether answers can be sent there: heartbeats have a channel of their own."""
         return node in self._links and self._links[node].large.is_up
 
     def is_up(self, node: str) -> bool:
@@ -144,13 +144,13 @@ class Peers:
         return link.send(body, frame)
 
     def receive(self) -> list[PeerMessage]:
-        """At most LETTERS_PER_TURN that other replicas sent, and the answers to introductions of ours.
+        """At most MESSAGES_PER_TURN that other replicas sent, and the answers to introductions of ours.
 
-        Such an answer is posted by the name under which the link was made: who is there is what was asked.
+        Such an answer comes under the name that the link was made with: which node is there is not known before.
         """
-        ready = {socket for socket, _ in self._poller.poll(0)}  # cheaper than trying each: most are silent mostly
+        ready = {socket for socket, _ in self._poller.poll(0)}  # cheaper than trying each socket
         if self._zap in ready and self._zap is not None and self._keys is not None:
-            self._answer_strangers(self._zap, self._keys)
+            self._authenticate(self._zap, self._keys)
         if self._monitor in ready:
             self._watch_router()
         messages: list[PeerMessage] = []
@@ -160,7 +160,7 @@ class Peers:
             if link.large.socket in ready:
                 messages += self._take_welcomes(node, link)
         if self._router in ready:
-            messages += self._take_letters()
+            messages += self._take_messages()
         self._reopen_links()
         return messages
 
@@ -183,11 +183,11 @@ class Peers:
         if self._zap is not None:
             self._zap.close(0)
 
-    def _take_letters(self) -> list[PeerMessage]:
+    def _take_messages(self) -> list[PeerMessage]:
         messages: list[PeerMessage] = []
-        for parts in drain(self._router, LETTERS_PER_TURN):
+        for parts in drain(self._router, MESSAGES_PER_TURN):
             if len(parts) != 2:
-                self._refuse("not a letter: it has several parts")
+                self._refuse("not a message: it has several parts")
                 continue
             posted = self._unseal(parts[1])
             if posted is None:
@@ -200,13 +200,13 @@ class Peers:
         return messages
 
     def _take_welcomes(self, node: str, link: PeerLink) -> list[PeerMessage]:
-        answers = [self._unseal(parts[-1]) for parts in drain(link.large.socket, LETTERS_PER_TURN)]
+        answers = [self._unseal(parts[-1]) for parts in drain(link.large.socket, MESSAGES_PER_TURN)]
         return [PeerMessage(node, answer.body) for answer in answers if answer and isinstance(answer.body, Welcome)]
 
     def _make_poller(self) -> zmq.Poller:
         poller = zmq.Poller()
-        lanes = [lane for link in self._links.values() for lane in (link.small, link.large)]
-        watched = [socket for lane in lanes for socket in (lane.socket, lane.monitor)]
+        channels = [channel for link in self._links.values() for channel in (link.small, link.large)]
+        watched = [socket for channel in channels for socket in (channel.socket, channel.monitor)]
         for socket in (*self.sockets(), *watched):
             poller.register(socket, zmq.POLLIN)
         return poller
@@ -218,9 +218,9 @@ class Peers:
             self._refuse(str(error))
             return None
 
-    def _answer_strangers(self, zap: Socket, keys: Keys) -> None:
-        """Who may connect: whoever has the cluster's key (ZeroMQ's RFC 27)."""
-        for _ in range(LETTERS_PER_TURN):
+    def _authenticate(self, zap: Socket, keys: Keys) -> None:
+        """Authenticate connections: the cluster's key is needed (ZeroMQ's RFC 27)."""
+        for _ in range(MESSAGES_PER_TURN):
             if not zap.poll(0):
                 return
             version, request_id, _domain, address, _identity, mechanism, *credentials = zap.recv_multipart()
@@ -233,17 +233,17 @@ class Peers:
     def _watch_router(self) -> None:
         for _ in drain(self._monitor, EVENTS_PER_TURN):
             self._refuse(
-                f"somebody who connects to {self._bind} does not know the cluster's secret"
+                f"a client that connects to {self._bind} does not know the cluster's secret"
                 if self._keys is not None
-                else f"somebody who connects to {self._bind} is no node, or has a secret, and this node has none"
+                else f"a client that connects to {self._bind} is no node, or has a secret, and this node has none"
             )
 
     def _watch(self, node: str, link: PeerLink) -> None:
-        link.small.watch()  # what that lane loses is sent again; for what is lost on the other, somebody waits
+        link.small.watch()  # what it loses is sent again; for what the other loses, a caller waits
         if link.large.watch():
             self._lost.add(node)
         if max(link.small.handshakes_broken, link.large.handshakes_broken) >= HANDSHAKES_BROKEN_MAX:
-            self._tell("a node hangs up", f"{link.address} does not let us in: is its cluster secret ours?")
+            self._tell("a node hangs up", f"{link.address} refuses us: has it the same cluster secret?")
 
     def _reopen_links(self) -> None:
         now = monotonic()
@@ -259,9 +259,9 @@ class Peers:
         self._tell("a node was refused", reason)
 
     def _tell(self, event: str, reason: str) -> None:
-        """A stranger that keeps knocking gets one line, not a thousand."""
+        """A client that keeps trying gets one line, not a thousand."""
         if reason in self._told or len(self._told) >= REASONS_MAX:
             return
         self._told.add(reason)
-        # Who has no group yet is spoken to by those who do, and will be one of them in a moment.
+        # A node without a group gets messages of groups, and will belong to one in a moment.
         (log.error if self._group else log.debug)(event, reason=reason)

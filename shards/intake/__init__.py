@@ -1,1 +1,1 @@
-"""Calls into a shard: admission, waiting fetches, event listeners, reads."""
+"""Calls into a shard: admission, waiting fetches, waits for events, reads."""

@@ -1,7 +1,7 @@
-"""Where calls come in: admitted, parked, or turned away, and answered when the replica has a result.
+"""Where calls come in: admitted, made to wait, or refused, and answered when the replica has a result.
 
-Decides only by what is known here and now; everything that changes the state goes on to the replica. Every list is
-bounded: past the bound a caller is told to come back, and when.
+It decides by what this replica knows now; everything that changes the state goes on to the replica. Every list is
+bounded: past the bound a caller is told to send the request again, and when.
 """
 
 from collections import deque
@@ -65,7 +65,7 @@ class Admission:
         self._of_queue: dict[str, int] = {}  # calls among them that bring jobs to a queue, or take them from it
         self._pace = DrainRate()
         self.overloads = 0
-        self.told: set[str] = set()  # queues of which an await was told, so that somebody may be on the way
+        self.told: set[str] = set()  # queues for which an await was answered, so that a fetch may follow
         self._recheck_at_ns = 0
         self._coming: dict[str, int] = {}  # jobs per queue in operations that wait here
         self._replies: dict[bytes, list[Reply]] = {}
@@ -97,7 +97,7 @@ class Admission:
             self.queries.append(waiting)
 
     def _recall(self, peer: bytes, call_id: int) -> None:
-        """Whoever asked waits no longer: answered now if it is parked, and never parked if it is on its way there."""
+        """The caller waits no longer: answer the call now if it waits for jobs, and do not let it wait later."""
         parked = self.waiters.remove((peer, call_id))
         if parked is not None:
             self._answer_empty(parked)
@@ -153,11 +153,11 @@ class Admission:
     def _admit_pull(self, waiting: PendingCall, pull: Pull) -> None:
         waiting.wait_until_ns = waiting.arrived_ns + pull.wait_ms * _MS
         if len(self.pulls) >= PULLS_PARKED_MAX:
-            self.pulls.popleft()  # its sender asked again, or is gone
+            self.pulls.popleft()  # its sender has asked again, or is gone
         self.pulls.append(waiting)
 
     def wait_or_answer(self, waiting: PendingCall, fetch: Fetch) -> None:
-        """A fetch that found nothing: parked while it has patience, never an entry of the log."""
+        """A fetch that found nothing waits until its time is over; it is never an entry of the log."""
         if waiting.wait_until_ns > waiting.arrived_ns:
             self._park(waiting, fetch.queues)
             self._presence.see(fetch.worker_id, fetch.hostname, fetch.queues)
@@ -166,7 +166,7 @@ class Admission:
 
     def _park(self, waiting: PendingCall, queues: list[str]) -> None:
         if len(self.waiters) >= CALLS_PARKED_MAX:
-            self._turn_away(waiting, "as many calls wait for jobs here as this shard can hold", CALLS_PARKED_MAX)
+            self._turn_away(waiting, "as many calls wait for jobs as this shard can hold", CALLS_PARKED_MAX)
         else:
             self.waiters.park(waiting, queues)
 
@@ -183,7 +183,7 @@ class Admission:
     # Waking
 
     def wake_with(self, batch: list[PendingCall]) -> None:
-        """Fetches that wait for what this batch enqueues join it: one trip through the log serves both."""
+        """Fetches that wait for what this batch enqueues join it: one entry serves both."""
         coming, self._coming = self._coming, {}
         if not len(self.waiters):
             return
@@ -192,14 +192,14 @@ class Admission:
             batch += self._wake(queue, min(jobs, self._gate(queue)), only_fetches=True)
 
     def _gate(self, queue: str) -> int:
-        """How many jobs of the queue its controls let through: nobody is woken for one that may not be claimed."""
+        """How many jobs of the queue its controls let through: no call is woken for a job that may not be claimed."""
         known = self._tables.find_queue(queue)
         return NO_LIMIT if known is None else room(known, self._tables.throttles, self._tables.now)
 
     def wake_again(self, now_ns: int) -> None:
-        """Whoever was told of a job need not have claimed it: while jobs are left, the next in line is told."""
+        """A caller that was told of a job need not have claimed it: while jobs are left, the next one is told."""
         if not self.told:
-            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS  # whoever is told in this turn has that long to come
+            self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS  # a caller that is told in this turn has that long to fetch
         elif now_ns >= self._recheck_at_ns:
             self._recheck_at_ns = now_ns + AWAIT_RECHECK_NS
             told, self.told = self.told, set()
@@ -219,8 +219,8 @@ class Admission:
                     self.told.add(queue)
 
     def _wake(self, queue: str, jobs: int, only_fetches: bool = False) -> list[PendingCall]:
-        """The longest waiting whose asker is still there. A job must not be claimed for a gateway that died: it would
-        lie under a lease that nobody knows of, and lose an attempt."""
+        """The longest waiting whose caller is still there. A job must not be claimed for a gateway that died: it would
+        be leased to no worker, and lose an attempt."""
         while True:
             woken = self.waiters.wake(queue, jobs, only_fetches)
             gone = {peer for peer in {call.peer for call in woken} if not self._is_there(peer)}
@@ -258,7 +258,7 @@ class Admission:
     # Out
 
     def take_batch(self, now_ns: int, bytes_max: int, calls_max: int) -> list[PendingCall]:
-        """What goes into the next entry, oldest first; whose deadline has passed is told so instead."""
+        """What goes into the next entry, oldest first; calls past their deadline are refused instead."""
         batch: list[PendingCall] = []
         late: list[PendingCall] = []
         size = 0
@@ -290,13 +290,13 @@ class Admission:
             replies.append(reply)
 
     def refuse(self, waitings: object, refused: Refused) -> None:
-        """Calls that Raft was given, and gave back as what it knows them for: somebody's."""
+        """Refuse calls that Raft gave back; it knows them as an object only."""
         assert isinstance(waitings, list)
         for waiting in waitings:
             self.answer(waiting.peer, waiting.call_id, refused)
 
     def refuse_all(self, refused: Refused) -> None:
-        """The replica leads no longer: everything that waits for the leader is told, also what is parked."""
+        """The replica leads no longer: refuse every call that waits for the leader."""
         for waiting in [*self.operations, *self.queries, *self.waiters.take_all()]:
             self.answer(waiting.peer, waiting.call_id, refused)
         self.operations.clear()
@@ -323,7 +323,7 @@ class Admission:
 
 
 def _queue_of(ask: Operation | Query) -> str:
-    """The queue that a call crowds; empty for calls about jobs, which are as many as were claimed."""
+    """The queue that a call crowds; empty for calls about claimed jobs."""
     if isinstance(ask, Enqueue):
         return ask.jobs[0].queue if ask.jobs else ""
     return ask.queues[0] if isinstance(ask, Fetch) and ask.queues else ""
@@ -331,6 +331,6 @@ def _queue_of(ask: Operation | Query) -> str:
 
 def _patience_end(waiting: PendingCall, wait_ms: int) -> int:
     """Never beyond the caller's deadline: a call that is asked again late in its wait brings its old wait with it, and
-    no job must be claimed for somebody who has given up."""
+    no job must be claimed for a caller that has given up."""
     asked = waiting.arrived_ns + wait_ms * _MS
     return max(min(asked, waiting.deadline_ns - ANSWERED_BEFORE_NS), waiting.arrived_ns)

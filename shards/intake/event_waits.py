@@ -1,9 +1,9 @@
-"""Listeners: questions for events that wait at this replica until there is one for them.
+"""Calls that wait at this replica for events.
 
-Any replica serves them, leader or not. Nothing is looked at while the journal stands still; while it moves, a listener
-is answered at most once in `GATHER_NS`, with all that came together, and less often where there are many. In one turn
-only so many are answered and only so many events looked at: those who watch must not slow down those who work. Whoever
-comes when that is spent stands in line.
+Any replica serves them, leader or not. While the event log does not grow, nothing is looked at. While it
+grows, a call is answered at most once in `GATHER_NS`, with all events since, and less often when many calls wait. A
+turn has a bound on calls answered and on events read: watching must not slow down work. A call beyond the bound waits
+for the next turn.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ LISTENERS_MAX = 4_096
 LISTENERS_PER_TURN = 64
 EVENTS_PER_TURN = 10_000  # looked at; about 10 ms
 GATHER_NS = 10_000_000
-GATHER_EACH_NS = 500_000  # for every listener there is: 2,000 answers a second for all together
-PASS_EACH_NS = 5_000  # between two walks along a long line: some ten times what the walk takes
+GATHER_EACH_NS = 500_000  # for every call that waits: 2,000 answers a second for all together
+PASS_EACH_NS = 5_000  # between two walks over many calls: some ten times what a walk takes
 
-_FULL = Refused("OVERLOADED", "this shard has as many listeners as it can hold; try again", 1_000)
+_FULL = Refused("OVERLOADED", "this shard has as many calls that wait for events as it can hold; try again", 1_000)
 
 
 class EventWait(msgspec.Struct):
@@ -35,17 +35,17 @@ class EventWaits:
         self._event_log = event_log
         self._answer = answer
         self._parked: dict[CallKey, EventWait] = {}
-        self._seen = 0  # the journal's last event when it was looked at
-        self._again_ns: int | None = None  # when somebody's time comes although nothing happens
-        self._pass_ns = 0  # news wait until then
+        self._seen = 0  # the last event of the log when it was looked at
+        self._again_ns: int | None = None  # when a call must be answered although nothing happens
+        self._pass_ns = 0  # new events wait until then
         self._left = EVENTS_PER_TURN
-        self._is_behind = False  # somebody is in line who should have been answered
+        self._is_behind = False  # a call waits that should have been answered
 
     def __len__(self) -> int:
         return len(self._parked)
 
     def admit(self, waiting: PendingCall, ask: GetEvents) -> None:
-        """Answered at once if there is something, or no patience; else parked."""
+        """Answered at once if there is an event, or no wait was asked for; else it waits."""
         moment_ns = waiting.arrived_ns
         if not self._is_behind and self._left > 0:
             found = self._look(ask)
@@ -63,7 +63,7 @@ class EventWaits:
     def recall(self, key: CallKey) -> bool:
         event_wait = self._parked.pop(key, None)
         if event_wait is not None:
-            self._answer(*key, EventsFound(max(event_wait.ask.after, 0), []))  # nobody reads it
+            self._answer(*key, EventsFound(max(event_wait.ask.after, 0), []))  # it is not read
         return event_wait is not None
 
     def turn(self, now_ns: int) -> None:
@@ -91,7 +91,7 @@ class EventWaits:
             elif not is_over and now_ns < waiting.arrived_ns + gather_ns:
                 self._look_by(min(waiting.arrived_ns + gather_ns, waiting.wait_until_ns))
             elif now_ns > waiting.deadline_ns:
-                del self._parked[key]  # it has been told so by its own clock
+                del self._parked[key]  # the caller has given up
             elif looks == LISTENERS_PER_TURN or self._left <= 0:
                 self._is_behind = True
                 self._look_by(now_ns)

@@ -4,7 +4,7 @@ A waiting worker changes nothing that must survive, so it is not in the log; the
 that claims jobs also has a replicated record (`corvo.model.job.Worker`). The mirror gets the whole list whenever there
 is news, so that a lost or repeated answer leaves nothing wrong behind.
 
-The leader also remembers when each queue was last asked for: a job that nobody asks for does not run.
+The leader also remembers when each queue was last asked for: a job whose queue is not fetched from does not run.
 """
 
 from collections import OrderedDict
@@ -17,7 +17,9 @@ from corvo.queries.why import Demand
 WORKERS_MAX = 10_000
 QUEUES_ASKED_MAX = 20_000
 TOLD_EVERY_NS = 5_000_000_000  # how often the mirror hears again of a worker that keeps waiting
-GONE_NS = (POLL_MS_MAX + 5_000) * 1_000_000  # the longest wait and a little: who was not seen for this long has left
+GONE_NS = (
+    POLL_MS_MAX + 5_000
+) * 1_000_000  # the longest wait and a little: a worker that was not seen for this long has left
 
 
 class Presence:
@@ -43,7 +45,7 @@ class Presence:
             self._has_news = True
 
     def ask(self, queues: list[str], now_ns: int) -> None:
-        """Somebody wants jobs of these queues. On the way of every fetch: one store for each."""
+        """A worker wants jobs of these queues. Called by every fetch: one store for each."""
         asked = self._asked
         for queue in queues:
             asked[queue] = now_ns
@@ -72,7 +74,7 @@ class Presence:
         return self._has_news
 
     def take_news(self) -> list[Worker] | None:
-        """Everybody who waits here, or None when nothing is new."""
+        """Every worker that waits here, or None when nothing is new."""
         if not self._has_news:
             return None
         self._has_news = False

@@ -83,7 +83,7 @@ class Queries:
             self._admission.answer(waiting.peer, waiting.call_id, answer)
 
     def _read(self, read: Read) -> object:
-        """Some answers need more than the tables: who asks for work is in no log."""
+        """Some answers need more than the tables: fetches that wait are in no log."""
         if isinstance(read, Why):
             return read.explain(self._tables, self._demand)
         return read.read(self._tables)
@@ -92,7 +92,7 @@ class Queries:
         return self._presence.demand(queue, self._monotonic_ns(), self._admission.waiters.waits_for(queue))
 
     def _answer_pulls(self, now_ns: int) -> None:
-        """A pull is answered when there is something to tell, or when its patience ends."""
+        """A pull is answered when there is news, or when its time is over."""
         pulls = self._admission.pulls
         for _ in range(len(pulls)):
             waiting = pulls.popleft()

@@ -1,7 +1,7 @@
 """Calls that wait for something to happen: fetches and awaits for a job, pulls for a change.
 
 They live in memory, on the leader, and never touch the log. First come, first woken, per queue: a call that was woken
-and found nothing comes back to its old place, which the ticket of its first parking tells.
+and found nothing comes back to its old place: its ticket says where that was.
 """
 
 from collections import OrderedDict
@@ -25,9 +25,9 @@ class PendingCall(msgspec.Struct):
     ask: Operation | Query
     raw: bytes
     arrived_ns: int  # monotonic
-    deadline_ns: int  # monotonic: after this nobody waits for the reply
-    wait_until_ns: int = 0  # monotonic: how long a fetch may be parked
-    ticket: int = 0  # place in every line it stands in; 0: never parked
+    deadline_ns: int  # monotonic: after this the caller has given up
+    wait_until_ns: int = 0  # monotonic: how long a fetch may wait
+    ticket: int = 0  # its place in every queue's line; 0: it has not waited yet
 
     @property
     def key(self) -> CallKey:
@@ -45,7 +45,7 @@ class Waiters:
         return len(self._calls)
 
     def park(self, call: PendingCall, queues: Iterable[str]) -> None:
-        self.remove(call.key)  # a call that is sent again takes the place of its first sending
+        self.remove(call.key)  # a call that is sent again replaces the earlier one
         is_back = call.ticket > 0
         if not is_back:
             self._last_ticket = call.ticket = self._last_ticket + 1
@@ -91,7 +91,7 @@ class Waiters:
         return woken
 
     def over(self, now_ns: int) -> list[PendingCall]:
-        """Calls whose patience is at an end."""
+        """Calls whose time is over."""
         ended: list[PendingCall] = []
         while self._ends and self._ends[0][0] <= now_ns:
             until, peer, call_id = heappop(self._ends)
@@ -122,7 +122,7 @@ class Waiters:
 
 
 def _move_to_place(line: OrderedDict[CallKey, PendingCall], call: PendingCall) -> None:
-    """To the head of the line, behind those with older tickets: whoever comes back was among the first."""
+    """To the head of the line, behind those with older tickets: a call that comes back was among the first."""
     older: list[CallKey] = []
     line.move_to_end(call.key, last=False)
     for key, other in line.items():

@@ -2,8 +2,8 @@
 
 How to read it. `messages.py` has the words; `log.py`, `quorum.py`, `membership.py` and `progress.py` stand alone and
 may be read in any order; `ready.py` says what is asked of the host. Then `core.py`, from `step`, `tick` and `ready`
-into the stances `follower.py`, `candidate.py`, `leader.py`; `voting.py` decides about votes, `replication.py` and
-`reads.py` are the leader's two trades. "Paper" is Ongaro and Ousterhout 2014 (extended), "thesis" is Ongaro 2014.
+into the roles `follower.py`, `candidate.py`, `leader.py`; `voting.py` decides about votes, `replication.py` and
+`reads.py` are the leader's two jobs. "Paper" is Ongaro and Ousterhout 2014 (extended), "thesis" is Ongaro 2014.
 
 The host's duties, in the order of a turn:
 

@@ -45,7 +45,7 @@ class Campaign:
 
     def step(self, message: AnyMessage) -> None:
         if message.from_leader:
-            # Somebody won this term (paper section 5.2), or the old leader of it is alive after all.
+            # Another replica won this term (paper section 5.2), or the old leader of it is alive after all.
             self.raft.become_follower(self.raft.term, message.sender)
             self.raft.stance.step(message)
         elif isinstance(message, ReadRequest):
@@ -71,7 +71,7 @@ class Campaign:
         pass
 
     def membership_changed(self) -> None:
-        # Unreachable while nobody campaigns over an unapplied membership entry, and a candidate commits nothing.
+        # Unreachable while no replica campaigns over an unapplied membership entry, and a candidate commits nothing.
         self.raft.become_follower(self.raft.term, None)
 
     def refuse_reads(self) -> None:

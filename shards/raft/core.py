@@ -74,7 +74,7 @@ class Raft:
         self.points = StatePoints(options.points_max)
         self.outbox = ReadyBuilder()
         self.leader_id: str | None = None
-        # A lease that we confirmed in a former life may still be running: nobody gets our vote before it is over.
+        # A lease that we confirmed before a restart may still be running: no candidate gets our vote before it is over.
         self._started_until_ns = now_ns + options.election_ns
         self.promise_until_ns = self._started_until_ns
         self._leader_heard = False
@@ -237,7 +237,7 @@ class Raft:
         if isinstance(message, Hello):
             return
         if message.must_be_exact and not self._knows(message.sender):
-            return  # answers and orders of strangers; a removed replica must not disturb
+            return  # answers and orders of non-members; a removed replica must not disturb
         if message.term > self.term:
             if not voting.meet_higher_term(self, message):
                 return
@@ -305,7 +305,7 @@ class Raft:
     # --- changes of stance
 
     def may_campaign(self) -> bool:
-        """Learners and strangers may not; nor who does not know who votes, or has lost its memory."""
+        """Learners and non-members may not; nor a replica that does not know the voters, or has lost its memory."""
         return (
             self.membership.is_voter(self.id)
             and not self.log.has_committed_unapplied_membership()

@@ -1,7 +1,7 @@
 """Comparing the states of replicas while they work.
 
 Equal logs must give equal states. Replicas tell each other the hash of their machine's state after some applied
-entry, with heartbeats and answers; whoever still remembers its own hash at that entry compares. This finds a machine
+entry, with heartbeats and answers; a replica that still has its own hash at that entry compares. This finds a machine
 that is not deterministic, and memory or disk that lies, soon after it happened instead of at the next failover.
 """
 

@@ -158,7 +158,7 @@ class Follower:
     def tick(self) -> None:
         raft = self.raft
         if raft.membership.is_alone(raft.id):
-            # Nobody's lease, nobody to wait for: a group of one starts without a pause.
+            # No lease and no other voter to wait for: a group of one starts without a pause.
             if raft.may_campaign():
                 raft.start_election()
         elif raft.now_ns >= raft.election_deadline_ns:

@@ -1,4 +1,4 @@
-"""Which life of a peer a message belongs to.
+"""Which incarnation of a peer a message belongs to.
 
 A transport may queue messages while a peer is down and hand them to the restarted process (ZeroMQ does). An answer
 to a question that a former life asked must not be counted: that life may have known more than was on its disk. So
@@ -9,7 +9,7 @@ each message names the incarnations of both ends, and a replica learns those of 
 3. At start a replica sends Hello to all members, so that they learn the new one before they waste messages.
 4. A message to an earlier incarnation of the receiver is dropped, and answered with Hello; the sender learns.
 5. A message to incarnation 0 comes from a sender that does not know yet: believed for requests, which are harmless
-   when late, never for answers (who answers has seen the question, and with it the incarnation).
+   when late, never for answers (a replica that answers has seen the question, and with it the incarnation).
 6. A message to a later incarnation than our own means that our disk was rolled back or wiped: the replica
    has forgotten promises, must neither vote nor acknowledge, and reports it (`Ready.is_rolled_back`).
 """
@@ -23,7 +23,7 @@ from shards.raft.messages import Message
 
 class Verdict(enum.Enum):
     ADMIT = "admit"
-    RESTARTED = "restarted"  # admit; the sender has begun a new life since it was last heard
+    RESTARTED = "restarted"  # admit; the sender has restarted since it was last heard
     STALE = "stale"  # drop, and say Hello
     DROP = "drop"
     ROLLED_BACK = "rolled back"

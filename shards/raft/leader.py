@@ -134,7 +134,7 @@ class Leader:
             return
         self.replication.tick()
         if now_ns - self.replication.quorum_heard_at_ns() >= raft.options.quorum_silence_ns:
-            # CheckQuorum: whoever is cut off must not keep clients waiting (thesis 6.2).
+            # CheckQuorum: a leader that is cut off must not keep clients waiting (thesis 6.2).
             raft.become_follower(raft.term, None)
             return
         if self._successor is not None and now_ns >= self._transfer_deadline_ns:
@@ -191,7 +191,7 @@ class Leader:
         self.raft.outbox.send_now.append(TimeoutNow(*self.raft.header(peer.replica)))
 
     def _flee_from_disk(self) -> None:
-        """Our disk is silent: we would heartbeat for ever and commit little. Somebody else should lead."""
+        """Our disk is silent: we would heartbeat for ever and commit little. Another replica should lead."""
         peer = self.replication.best_successor()
         if peer is not None and not self.raft.log.has_unapplied_membership():
             self._successor = peer.replica
@@ -224,7 +224,7 @@ class Leader:
     def membership_changed(self) -> None:
         """Our machine has applied a membership entry."""
         raft, replication = self.raft, self.replication
-        replication.flush()  # who is leaving should learn that it is committed
+        replication.flush()  # a replica that leaves should learn that it is committed
         if raft.id not in raft.membership.voters and not raft.membership.is_joint:
             self._retire()
             return

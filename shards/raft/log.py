@@ -206,7 +206,7 @@ class Log:
             self.membership_indices.pop()
 
     def restore(self, index: int, term: int) -> None:
-        """Begin anew from a snapshot that replaces everything."""
+        """Start again from a snapshot that replaces everything."""
         assert index > self.commit, "a snapshot would take back what is committed"
         self.snapshot_index, self.snapshot_term = index, term
         self.tail.clear()
@@ -267,7 +267,7 @@ class Log:
             self.membership_indices.pop(0)
 
     def release(self, needed_after: int) -> None:
-        """Let go of entries that are durable, applied, and held by everyone who counts (`needed_after`)."""
+        """Let go of entries that are durable, applied, and held by every replica that counts (`needed_after`)."""
         limit = min(self.stable, self.applied, needed_after)
         if limit >= self.tail_first:
             self._forget(limit)

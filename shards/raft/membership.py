@@ -1,4 +1,4 @@
-"""Who votes, who only listens, and the arithmetic of changing it (thesis chapter 4, joint consensus of 4.3).
+"""Voters, learners, and the arithmetic of changing them (thesis chapter 4, joint consensus of 4.3).
 
 A `Membership` is a value. Every change of voters passes through a joint phase in which decisions need a
 majority of the old voters *and* of the new ones; a change of learners alone needs no such phase, because
@@ -7,7 +7,7 @@ so that a replica that starts from nothing needs no earlier one to understand it
 
 Departure from the paper: a membership takes effect when its entry is applied, not when it is appended (as in
 etcd). This is safe because one change at a time is in the log, the next is refused until the former is
-applied, and nobody campaigns over a committed membership entry that it has not applied.
+applied, and no replica campaigns over a committed membership entry that it has not applied.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
         return self.is_voter(replica) or replica in self.learners
 
     def is_alone(self, replica: str) -> bool:
-        """Whether this replica is the only voter, and so needs nobody's consent but its own disk's."""
+        """Whether this replica is the only voter, and so needs no consent but its own disk's."""
         return self.voters == (replica,) and not self.outgoing
 
     def members(self) -> tuple[str, ...]:

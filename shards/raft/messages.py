@@ -40,7 +40,7 @@ class HardState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a replica must remember across a crash, beside its log (paper figure 2)."""
 
     term: int = 0
-    vote: str = ""  # whom it voted for in that term; empty for nobody
+    vote: str = ""  # the replica it voted for in that term; empty: none
     commit: int = 0  # advisory: saves work after a restart, safe to lose
 
 
@@ -138,7 +138,7 @@ class AppendReply(Message, frozen=True, tag=7):
 
 
 class LeaderHeartbeat(Message, frozen=True, tag=8):
-    """Keeps followers quiet, and asks them to confirm read rounds. Small, so it may have its own lane."""
+    """Keeps followers quiet, and asks them to confirm read rounds. Small, so it may have its own channel."""
 
     must_be_exact: ClassVar[bool] = False
     from_leader: ClassVar[bool] = True

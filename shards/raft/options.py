@@ -30,7 +30,7 @@ class Options(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         assert 0 < self.heartbeat_ns <= self.election_ns // 2, "an election must outlast two heartbeats"
-        assert self.quorum_silence_ns >= self.election_ns, "whom others may still follow should not step down"
+        assert self.quorum_silence_ns >= self.election_ns, "a leader that others may still follow should not step down"
         assert self.append_bytes_max > 0 and self.apply_bytes_max > 0
         assert self.inflight_messages_max > 0 and self.inflight_bytes_max > 0
         assert self.uncommitted_bytes_max > 0 and self.tail_bytes_max >= 0

@@ -29,7 +29,7 @@ class RemoteRead(msgspec.Struct, frozen=True):
     """A read that a follower forwarded."""
 
     peer: str
-    incarnation: int  # of the asker: numbers begin anew in its next life, which must not be answered
+    incarnation: int  # of the asker: its next incarnation numbers from the start again, and must not get this answer
     number: int
 
 
@@ -110,7 +110,7 @@ class Reads:
             raft.outbox.send_now.append(reply)
 
     def refuse_all(self) -> None:
-        """Leadership is lost: nobody knows whether these reads would be fresh."""
+        """Leadership is lost: these reads may not be fresh."""
         reads = self._early + [read for read, _ in self._fresh] + [read for _, read, _ in self._waiting]
         for read in reads:
             if isinstance(read, RemoteRead):

@@ -24,7 +24,7 @@ class Role(enum.Enum):
 
 
 class RoleChange(msgspec.Struct, frozen=True):
-    """Who leads, as far as this replica knows; for the doors that must send clients elsewhere."""
+    """The leader, as far as this replica knows; for hosts that must send clients elsewhere."""
 
     role: Role
     term: int

@@ -30,7 +30,7 @@ class Replication:
         self.own.match, self.own.next = raft.log.stable, raft.log.last_index + 1
 
     def follow(self, membership: Membership) -> None:
-        """Begin to send to newcomers, and forget who has left."""
+        """Begin to send to new members, and forget those that left."""
         raft, former = self.raft, self.progress
         self.progress = {}
         for replica in membership.members():
@@ -156,7 +156,7 @@ class Replication:
             peer.probe(peer.match + 1)
 
     def restarted(self, replica: str) -> None:
-        """Whatever was on its way to its former life is lost, and perhaps its disk with it: what it holds is asked."""
+        """What was sent to its earlier incarnation is lost, and perhaps its disk: ask what it holds."""
         peer = self.progress.get(replica)
         if peer is not None:
             peer.match = 0

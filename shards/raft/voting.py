@@ -1,6 +1,6 @@
 """Who gets our vote, and whose higher term we believe (paper sections 5.2 and 5.4.1, thesis 4.2.3, 6.4.1 and 9.6).
 
-The same for all stances, because it rests on promises that outlive them: a replica that heard a leader keeps its vote
+The same in all roles, because it rests on promises that outlive them: a replica that heard a leader keeps its vote
 for one election timeout, and so does one that has just started, because it may have promised before it crashed.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def meet_higher_term(raft: Raft, message: AnyMessage) -> bool:
     """Adopt a later term where the message proves one; returns whether to go on with the message."""
     if isinstance(message, Vote | PreVote):
-        # A transfer frees only those who are in the term of the leader that ordered it.
+        # A transfer frees only replicas in the term of the leader that ordered it.
         is_transfer = isinstance(message, Vote) and message.is_transfer and message.term == raft.term + 1
         if _is_bound(raft, is_transfer):
             return False  # not even the term is adopted, else a lonely replica could depose a leader
@@ -32,7 +32,7 @@ def meet_higher_term(raft: Raft, message: AnyMessage) -> bool:
 
 
 def answer_lower_term(raft: Raft, message: AnyMessage) -> None:
-    """Tell those who would otherwise stay behind for ever.
+    """Tell replicas that would otherwise stay behind for ever.
 
     A replica with a higher term and a shorter log is refused by all, and refuses the others without their
     learning why: with PreVote nothing else carries the term (etcd issue 8501).

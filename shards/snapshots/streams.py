@@ -1,6 +1,6 @@
 """The two ends of a stream that carries a whole state: the view that is read, and the database that is filled.
 
-Neither knows time, letters' ways or what Raft wants: that is `snapshot.py`. Pieces end at the same keys whenever they
+Neither knows about time, sockets or what Raft wants: `transfer.py` does. Pieces end at the same keys whenever they
 are asked for, because the view does not change; so each boundary has one digest, which both ends compute as they go.
 """
 
@@ -57,7 +57,7 @@ class Outgoing:
         self._places = {b"": self.latest}
 
     def renew(self, install: raft.InstallSnapshot) -> None:
-        """The same state, in the name of the current term and of the lives that are current."""
+        """The same state, with the current term and the current incarnations."""
         sent = self.install
         self.install = msgspec.structs.replace(
             install, index=sent.index, index_term=sent.index_term, membership=sent.membership
@@ -123,7 +123,7 @@ class Incoming:
         return term > arrived.install.term or (term == arrived.install.term and is_later)
 
     def renew(self, install: raft.InstallSnapshot) -> None:
-        """The leader speaks of the same state in a later term."""
+        """The leader offers the same state in a later term."""
         self.arrived.install = install
         self._write([])
 
@@ -144,7 +144,7 @@ class Incoming:
 
 
 def described(install: raft.InstallSnapshot, view: Frozen) -> tuple[raft.InstallSnapshot, bytes] | None:
-    """The message and the marker for the state in the view; None if there is no state to speak of."""
+    """The message and the marker for the state in the view; None if there is no state to send."""
     applied, members = view.get(keys.APPLIED), view.get(keys.MEMBERSHIP)
     if applied is None:
         return None

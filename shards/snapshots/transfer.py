@@ -57,7 +57,7 @@ Event = Sent | Complete
 
 
 class Snapshots:
-    """Both directions of one replica. `post` says whether a letter could be sent; none needs to arrive."""
+    """Both directions of one replica. `post` says whether a message could be sent; none needs to arrive."""
 
     def __init__(self, disk: Disk, path: Path, identity: bytes, post: Callable[[str, SnapshotMessage], bool]) -> None:
         self._disk = disk
@@ -68,7 +68,7 @@ class Snapshots:
         self._sessions = 0
         self._incoming: Incoming | None = None
         self._ask_at_ns = 0
-        self._give_up_ns: int | None = None  # None: nobody has been asked yet
+        self._give_up_ns: int | None = None  # None: no sender has been asked yet
         self._is_installed = False
         self._events: list[Event] = []
         self._recall()
@@ -98,7 +98,7 @@ class Snapshots:
             view.close()
             return None
         self._sessions += 1
-        # Unique and growing over all lives of this replica: a session of a former life is never taken for one of ours.
+        # Unique and growing over all incarnations: a session of an earlier one is never taken for one of this.
         session = (install.sender_incarnation << 32) + self._sessions
         stream = Outgoing(session, view, *found, now_ns)
         self._outgoing[install.receiver] = stream
@@ -133,7 +133,7 @@ class Snapshots:
     def _consider(self, sender: str, offer: SnapshotOffer, now_ns: int) -> None:
         if self._is_installed:
             return
-        # Whichever life of ours it was offered to: a state is as good for a later one.
+        # A state that was offered to an earlier incarnation of ours is as good for this one.
         install = msgspec.structs.replace(offer.install, receiver_incarnation=0)
         current = self._incoming
         if current is not None and current.is_of(sender, offer.session):
@@ -215,7 +215,7 @@ class Snapshots:
         return events
 
     def next_tick_ns(self) -> int | None:
-        """When `tick` has something to do; 0 for now, None for not before the next letter."""
+        """When `tick` has something to do; 0 for now, None for not before the next message."""
         if self._events:
             return 0
         moments = [stream.asked_ns + SESSION_IDLE_NS for stream in self._outgoing.values()]
@@ -243,7 +243,7 @@ class Snapshots:
             keys.FEED_FLOOR: encode(marker.index),
             keys.IDENTITY: self._identity,
         }
-        if arrived.install.receiver not in marker.membership.learners:  # else the group has taken us in anew
+        if arrived.install.receiver not in marker.membership.learners:  # else the group has taken us in again
             part[keys.FORGETFUL] = self._disk.get(keys.FORGETFUL)
         incoming.disk.write(part)
         incoming.disk.close()
@@ -288,8 +288,8 @@ class Snapshots:
         """After a start: what was installed, and what was on its way."""
         raw = self._disk.get(keys.INCOMING)
         if raw is not None:
-            # This database came by a stream. The leader does not know that it is in use: once our core has met the
-            # message again it says so, before the leader sees a replica that began anew and sends it everything.
+            # This database came by a stream. The leader does not know that it is in use: once our core has seen the
+            # message again it says so, before the leader takes it for an empty replica and sends it everything.
             self._events.append(Complete(decode_arrived(raw).install))
             self._disk.write({keys.INCOMING: None})
         path = _beside(self._path, "incoming")
@@ -349,9 +349,9 @@ def _sync_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _remove(path: Path, address_book: Path) -> None:
+def _remove(path: Path, unwanted: Path) -> None:
     """By renaming it first: half a database must never be found under its name."""
     old = _beside(path, "old")
     shutil.rmtree(old, ignore_errors=True)
-    address_book.rename(old)
+    unwanted.rename(old)
     shutil.rmtree(old, ignore_errors=True)

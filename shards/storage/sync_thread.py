@@ -1,7 +1,7 @@
-"""How a replica waits for its disk: alone, it simply does; with others, it goes on listening to them.
+"""How a replica waits for its disk: alone, it blocks; with others, it goes on reading their messages.
 
-A disk that is shared and busy may take a second for one sync. A replica that is silent for so long looks dead, so the
-write is done by a thread, and whoever waits for it is called now and then to keep up its part of the talk.
+A disk that is shared and busy may take a second for one sync. A replica that is silent for that long looks dead. So a
+thread does the write, and the replica answers heartbeats meanwhile.
 """
 
 from collections.abc import Callable
@@ -58,6 +58,6 @@ class SyncThread:
                 return
             try:
                 write()
-            except BaseException as error:  # told to whoever waits
+            except BaseException as error:  # raised again in the thread that waits
                 self._error = error
             self._done.release()

@@ -1,7 +1,7 @@
 """Tells a torn end of LevelDB's log from a damaged one.
 
-The last write before a power cut may have reached the disk in part: LevelDB then drops it, rightly, for nobody was told
-that it was done. But it goes by the length that a record claims. One flipped bit in the length of an acknowledged
+The last write before a power cut may have reached the disk in part: LevelDB then drops it, rightly, for it was not
+acknowledged. But it goes by the length that a record claims. One flipped bit in the length of an acknowledged
 record makes it claim more than there is, and LevelDB drops it with everything behind it, without a word. The
 difference: behind a torn record there is nothing; behind a damaged one there are sound records.
 

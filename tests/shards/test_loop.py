@@ -294,7 +294,7 @@ def test_a_database_that_vanished_is_missed_and_not_made_anew(node: Node) -> Non
     kept = node.data_dir / "elsewhere"
     node.database.rename(kept)
 
-    assert_refused(node, node.start(), "is gone, but this replica has lived")
+    assert_refused(node, node.start(), "is gone, but this replica has existed")
     assert not node.database.exists()
 
     node.database.mkdir()

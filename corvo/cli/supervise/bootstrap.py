@@ -1,4 +1,4 @@
-"""How a node with an empty data directory gets its identity when it is to be one of several: by a meeting.
+"""How a node with an empty data directory becomes one of several: it asks the others first.
 
 `python -m shards.group.bootstrap` finds the other nodes, agrees with them on a cluster, writes identity.json and ends.
 It waits for the others without a limit; a signal ends the wait.
@@ -16,18 +16,18 @@ from types import FrameType
 from corvo.cli.supervise.signals import heeding
 from corvo.runtime.process import RUN
 
-MEETING = (sys.executable, "-m", "shards.group.bootstrap", "--run-dir", RUN)
+BOOTSTRAP = (sys.executable, "-m", "shards.group.bootstrap", "--run-dir", RUN)
 REFUSED = 2  # exit code of a configuration error, which standard error explains
-PATIENCE_S = 5.0  # how long a meeting may take to end after a signal
+PATIENCE_S = 5.0  # how long it may take to end after a signal
 TURN_S = 0.5
 
 
-class MeetingFailed(Exception):
+class NotFounded(Exception):
     """Why there is no cluster, in a sentence."""
 
 
-def meet(data_dir: Path, command: Sequence[str] = MEETING) -> bool:
-    """Whether the nodes met; False when a signal ended the wait."""
+def find_cluster(data_dir: Path, command: Sequence[str] = BOOTSTRAP) -> bool:
+    """Whether a cluster was found or founded; False when a signal ended the wait."""
     with _Stop().heeded() as stop:
         # A group of its own: what is typed at the terminal comes to us, and from us once.
         stop.child = subprocess.Popen(command, cwd=data_dir, stderr=subprocess.PIPE, text=True, process_group=0)
@@ -39,15 +39,15 @@ def meet(data_dir: Path, command: Sequence[str] = MEETING) -> bool:
         return True
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     if code == REFUSED and lines:
-        raise MeetingFailed(lines[-1].removeprefix("corvo: "))
+        raise NotFounded(lines[-1].removeprefix("corvo: "))
     if lines:
         print(complaint.rstrip("\n"), file=sys.stderr)
     ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-    raise MeetingFailed(f"the meeting with the other nodes ended with {ended}; its own lines above say why")
+    raise NotFounded(f"the search for the other nodes ended with {ended}; its own lines above say why")
 
 
 class _Stop:
-    """A signal that arrived, passed on to the meeting."""
+    """A signal that arrived, passed on to the process."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -62,7 +62,7 @@ class _Stop:
     def watch(self) -> str:
         """What it said on standard error until it ended."""
         assert self.child is not None
-        if self.number:  # it came before there was anybody to pass it on to
+        if self.number:  # it came before the process was there
             self.child.terminate()
         while True:
             try:

@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 import corvo
-from corvo.cli.supervise.bootstrap import MEETING, MeetingFailed, meet
+from corvo.cli.supervise.bootstrap import BOOTSTRAP, NotFounded, find_cluster
 from corvo.cli.supervise.ports import listen_once
 from corvo.cli.supervise.programs import Program, Unwritable, programs, render
 from corvo.cli.supervise.supervisor import supervise
@@ -56,10 +56,10 @@ class CannotStart(Exception):
     """Why not, and what to do, in a sentence."""
 
 
-def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: Sequence[str] = MEETING) -> int:
+def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap: Sequence[str] = BOOTSTRAP) -> int:
     """Exit code of a node that ran: 0 after an ordered stop, 1 when a process could not be kept alive.
 
-    `parts` and `meeting` take the place of the node's programs in tests.
+    `parts` and `bootstrap` take the place of the node's programs in tests.
     """
     settings = _settled(settings)
     data_dir = Path(settings.data_dir)
@@ -88,7 +88,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, meeting: S
         configure_logging(settings.log_level, settings.log_format, process="supervisor")
         _prepare_children()
         # Last of all: a start that failed leaves no trace that binds the next one.
-        if is_new and not make_identity(data_dir, settings, meeting):
+        if is_new and not make_identity(data_dir, settings, bootstrap):
             return 0
         return _run(settings, config_file, listeners)
 
@@ -170,19 +170,19 @@ def check_identity(data_dir: Path, settings: Settings) -> Identity | None:
     return identity
 
 
-def make_identity(data_dir: Path, settings: Settings, meeting: Sequence[str] = MEETING) -> bool:
+def make_identity(data_dir: Path, settings: Settings, bootstrap: Sequence[str] = BOOTSTRAP) -> bool:
     """A node that is alone decides what it is; several agree on it. False: a signal came first."""
     if settings.bootstrap or not is_clustered(settings):
         founders = (settings.node_id,) if settings.bootstrap else None
         write_identity(data_dir, Identity(secrets.token_hex(16), settings.node_id, settings.shards, founders=founders))
         return True
     try:
-        has_met = meet(data_dir, meeting)
-    except MeetingFailed as error:
+        is_found = find_cluster(data_dir, bootstrap)
+    except NotFounded as error:
         raise CannotStart(str(error)) from None
-    if has_met and check_identity(data_dir, settings) is None:
-        raise CannotStart(f"the nodes met, but {data_dir}/identity.json is not there; start again")
-    return has_met
+    if is_found and check_identity(data_dir, settings) is None:
+        raise CannotStart(f"the nodes agreed, but {data_dir}/identity.json is not there; start again")
+    return is_found
 
 
 def make_secret(path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_meeting_that_breaks_shows_why(tmp_path: Path) -> None:
 
     assert ended.returncode == 2
     assert "ValueError: a bug" in ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("corvo: the meeting with the other nodes ended with exit code 1")
+    assert ended.stderr.splitlines()[-1].startswith("corvo: the search for the other nodes ended with exit code 1")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

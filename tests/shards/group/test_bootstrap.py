@@ -384,7 +384,7 @@ def test_too_few_are_found_by_name() -> None:
     settings = Settings(node_id="a", raft_bind=free_address(), discover="dns", discover_dns_name="x", expect_nodes=3)
     with (
         structlog.testing.capture_logs() as lines,
-        pytest.raises(BootstrapFailed, match=r"1 of 3 expected nodes met.*\(a\)"),
+        pytest.raises(BootstrapFailed, match=r"1 of 3 expected nodes answered.*\(a\)"),
     ):
         hold(settings, lambda: [settings.raft_bind], Patience(listen=0.1, discover=0.5))
     assert [line["event"] for line in lines] == ["waiting for 2 of 3 nodes"]
@@ -393,7 +393,7 @@ def test_too_few_are_found_by_name() -> None:
 def test_a_name_that_leads_away_needs_a_secret() -> None:
     settings = Settings(node_id="a", raft_bind=free_address(), discover="dns", discover_dns_name="x")
     with pytest.raises(
-        BootstrapFailed, match=r"10\.1\.2\.3:9400 is not: give all nodes the same --cluster-secret-file"
+        BootstrapFailed, match=r"10\.1\.2\.3:9400 is none: give all nodes the same --cluster-secret-file"
     ):
         hold(settings, lambda: ["10.1.2.3:9400"])
 
@@ -435,7 +435,7 @@ def test_a_port_in_use_is_said(running: Callable[..., str]) -> None:
     ("settings", "sentence"),
     [
         (Settings(peers="node-1"), "is not name=host:port"),
-        (Settings(join="b:9400"), "without a secret nodes meet on loopback only, and :9400 is not"),
+        (Settings(join="b:9400"), "without a secret nodes use loopback addresses only, and :9400 is none"),
         (Settings(join="b:9400", cluster_secret_file="/nowhere/secret"), "/nowhere/secret cannot be read"),
         (Settings(join="b:9400", raft_bind="127.0.0.1:0"), "is no address that others can reach"),
     ],

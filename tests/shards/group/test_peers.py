@@ -12,7 +12,7 @@ import zmq
 
 from shards.group import peers
 from shards.group.messages import Introduction, MessageBody, PeerMessage, RaftMessage, Welcome, group_of, seal
-from shards.group.peers import FRAME_BYTES_MAX, LETTERS_PER_TURN, Keys, Peers, read_keys
+from shards.group.peers import FRAME_BYTES_MAX, MESSAGES_PER_TURN, Keys, Peers, read_keys
 from shards.raft.messages import Append, EntryKind, LeaderHeartbeat, LogEntry
 from shards.snapshots.messages import SnapshotPiece, SnapshotWant
 
@@ -216,7 +216,7 @@ def test_large_letters_do_not_hold_up_small_ones(ends: Ends) -> None:
         sent += 1
     assert until(lambda: BEAT in b.messages(), b)
     before = b.messages().index(BEAT)
-    assert until(lambda: len(b.got) - 1 - before > LETTERS_PER_TURN // 8, b)
+    assert until(lambda: len(b.got) - 1 - before > MESSAGES_PER_TURN // 8, b)
 
 
 def test_appends_keep_their_order_whatever_their_size(ends: Ends) -> None:
@@ -236,7 +236,7 @@ def test_appends_keep_their_order_whatever_their_size(ends: Ends) -> None:
 def test_a_turn_is_bounded(ends: Ends) -> None:
     a, b = ends("a"), ends("b")
     link(a, b)
-    total = LETTERS_PER_TURN + 50
+    total = MESSAGES_PER_TURN + 50
     sent = 0
     while sent < total and a.peers.send("b", BEAT):
         sent += 1
@@ -248,7 +248,7 @@ def test_a_turn_is_bounded(ends: Ends) -> None:
         return len(b.got) == total
 
     assert until(all_here, b)
-    assert max(turns) <= LETTERS_PER_TURN
+    assert max(turns) <= MESSAGES_PER_TURN
 
 
 def test_a_letter_above_the_bound_is_not_sent_and_costs_no_link(ends: Ends) -> None:
