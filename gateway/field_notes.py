@@ -211,7 +211,7 @@ FIELD_NOTES = {
     ("EnqueueBody", "checkpoint"): "where the first attempt should begin",
     ("EnqueueBody", "parent_id"): "noted, not checked",
     ("EnqueueBody", "payload"): "what the worker gets, byte for byte; `{}` when left out",
-    ("EnqueueBody", "priority"): "higher ones are fetched first",
+    ("EnqueueBody", "priority"): "higher ones are fetched first; a number: 2 and more critical, 1 high, else normal",
     ("EnqueueBody", "retry_backoff"): "how the pause between attempts grows",
     ("EnqueueBody", "retry_base_delay"): "a duration such as `5s`; 5 s when left out",
     ("EnqueueBody", "retry_base_delay_ms"): "the same as a number; wins over the text",

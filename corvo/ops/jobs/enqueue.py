@@ -35,7 +35,7 @@ DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 class EnqueueBody(JobTerms):
     queue: QueueName
     payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
-    priority: Literal["critical", "high", "normal"] = "normal"
+    priority: Literal["critical", "high", "normal"] | int = "normal"
     max_retries: Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")] = 3
     retry_backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
     retry_base_delay: str | None = None
@@ -84,6 +84,13 @@ class Enqueue(Operation, tag=1):
         return [make(tables, new) for new in self.jobs]
 
 
+def tier_of(priority: str | int) -> Priority:
+    """A number counts as in a task table, where higher is more urgent: 2 and more critical, 1 high, else normal."""
+    if isinstance(priority, int):
+        return Priority(Priority.NORMAL - min(max(priority, 0), Priority.NORMAL))
+    return _PRIORITY[priority]
+
+
 def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -> NewJob:
     """The new job of a body, checked, with its id. `at` is the path of the body in the request, for messages."""
     payload = bytes(body.payload)
@@ -99,7 +106,7 @@ def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -
         id=job_id,
         queue=body.queue,
         payload=payload,
-        priority=_PRIORITY[body.priority],
+        priority=tier_of(body.priority),
         max_retries=body.max_retries,
         backoff=_BACKOFF[body.retry_backoff],
         base_delay_ms=duration_ms(body.retry_base_delay, body.retry_base_delay_ms, 5_000, f"{at}retry_base_delay"),

@@ -137,6 +137,22 @@ def test_a_body_with_only_a_queue_gets_every_default() -> None:
     assert (new.tags, new.checkpoint, new.parent_id) == (b"", b"", "")
 
 
+@pytest.mark.parametrize(
+    ("number", "priority"),
+    [
+        (-(10**18), Priority.NORMAL),
+        (0, Priority.NORMAL),
+        (1, Priority.HIGH),
+        (2, Priority.CRITICAL),
+        (100, Priority.CRITICAL),
+    ],
+)
+def test_a_priority_may_be_any_integer_and_higher_is_more_urgent(number: int, priority: Priority) -> None:
+    [(_, operation)] = plan_one(b'{"queue": "mail", "priority": %d}' % number).calls
+
+    assert operation.jobs[0].priority is priority
+
+
 def test_a_full_body_becomes_the_operation() -> None:
     body = b"""{"queue": "mail", "payload": [1, 2], "priority": "critical", "max_retries": 7, "retry_backoff": "fixed",
       "retry_base_delay": "1m", "retry_max_delay_ms": 90000, "scheduled_at": "2026-01-01T00:00:01Z",
@@ -168,6 +184,8 @@ def test_the_answer_names_the_job_and_its_state() -> None:
         (b'{"queue": "a|b"}', "VALIDATION_ERROR", "queue"),
         (b'{"queue": "mail\\n"}', "VALIDATION_ERROR", "queue"),
         (b'{"queue": "mail", "priority": "urgent"}', "VALIDATION_ERROR", "priority"),
+        (b'{"queue": "mail", "priority": 1.5}', "VALIDATION_ERROR", "priority"),
+        (b'{"queue": "mail", "priority": true}', "VALIDATION_ERROR", "priority"),
         (b'{"queue": "mail", "max_retries": -1}', "VALIDATION_ERROR", "max_retries"),
         (b'{"queue": "mail", "max_retries": 1001}', "VALIDATION_ERROR", "max_retries"),
         (b'{"queue": "mail", "retry_backoff": "wild"}', "VALIDATION_ERROR", "retry_backoff"),
