@@ -101,7 +101,7 @@ ERRORS = {
     "BATCH_NOT_FOUND": "No batch has this id, or it has ended and was deleted.",
     "BULK_NOT_FOUND": "No bulk operation has this id, or it has ended and was deleted.",
     "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
-    "WORKER_NOT_FOUND": "No worker with this id holds a job or waits for one, nor did so in the last 15 minutes.",
+    "WORKER_NOT_FOUND": "No worker with this id holds a job or waits for one, nor did so within `--worker-timeout`.",
     "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
     "TOO_MANY_SCHEDULES": "The shard has its maximum of schedules. Delete some, or use jobs that enqueue jobs.",
     "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; `error` names it.",

@@ -25,7 +25,7 @@ from corvo.runtime.process import (
     read_settings,
     take_lock,
 )
-from corvo.runtime.settings import Settings, retention_ms
+from corvo.runtime.settings import Settings, retention_ms, worker_timeout_ms
 from corvo.state import keys
 from shards import raft
 from shards.courier.sockets import CourierSockets
@@ -45,6 +45,7 @@ from shards.storage.raft_log import encode
 from shards.storage.scrub import Scrub
 from shards.storage.sync_thread import SyncThread
 from shards.turn import TurnPart, TurnStep
+from shards.upkeep import UpkeepSettings
 
 log = structlog.get_logger()
 
@@ -139,7 +140,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         group_config,
         identity.shards,
         courier_sockets,
-        retention_ms(settings.retention),
+        UpkeepSettings(retention_ms(settings.retention), worker_timeout_ms(settings.worker_timeout)),
     )
     scrub = Scrub(disk)
     others: list[TurnPart] = [scrub, TurnStep(lambda now_ns: heartbeat.beat())]

@@ -17,7 +17,7 @@ from operator import attrgetter
 from time import perf_counter
 
 from corvo.engine import apply_entry
-from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX, RETENTION_MS_DEFAULT
+from corvo.model.limits import CALLS_PER_MESSAGE_MAX, ENTRY_BYTES_MAX
 from corvo.ops import decode_operation
 from corvo.ops.jobs.fetch import Fetch
 from corvo.queries.cluster import ShardStatus
@@ -49,7 +49,7 @@ from shards.storage.leveldb import Disk
 from shards.storage.raft_log import RaftLog
 from shards.storage.write_batcher import WriteBatch, WriteBatcher
 from shards.turn import TurnList, TurnStep
-from shards.upkeep import next_upkeep_ns, upkeep_due
+from shards.upkeep import DEFAULT_SETTINGS, UpkeepSettings, next_upkeep_ns, upkeep_due
 
 WARM_JOBS = 256
 WARM_AT_ONCE = 32  # a tenth of a millisecond or two: a call that arrives meanwhile waits no longer
@@ -71,7 +71,7 @@ class Replica:
         group_config: GroupConfig | None = None,
         shard_count: int = 1,
         deliverer: Deliverer = NoDeliverer(),
-        retention_ms: int = RETENTION_MS_DEFAULT,
+        upkeep: UpkeepSettings = DEFAULT_SETTINGS,
     ) -> None:
         group_config = group_config or GroupConfig((node_id,))
         self.shard = shard
@@ -87,7 +87,7 @@ class Replica:
         self._is_synced = is_synced
         self._started_ns = monotonic_ns()
         self.metrics = ShardMetrics()
-        self._retention_ms = retention_ms
+        self._upkeep_settings = upkeep
         self.tables = Tables(disk, shard, shard_count)
         self.courier = Courier(self.tables.errands)
         self._log = RaftLog(disk)
@@ -193,7 +193,7 @@ class Replica:
         if not self.raft.is_leader or self._upkeep_index > self.tables.applied.index:
             return None
         wall_ns = self._clock_ns()
-        due_ns = self._monotonic_ns() + max(next_upkeep_ns(self.tables, wall_ns, self._retention_ms) - wall_ns, 0)
+        due_ns = self._monotonic_ns() + max(next_upkeep_ns(self.tables, wall_ns, self._upkeep_settings) - wall_ns, 0)
         return max(due_ns, self._upkeep_not_before_ns)
 
     def _settle(self, now_ns: int) -> None:
@@ -251,7 +251,7 @@ class Replica:
         if self._upkeep_index <= self.tables.applied.index:
             due = [
                 *due,
-                *map(encode, upkeep_due(self.tables, wall, self._retention_ms)),
+                *map(encode, upkeep_due(self.tables, wall, self._upkeep_settings)),
                 *map(encode, self.courier.confirmations()),
             ]
         if not batch and not due:

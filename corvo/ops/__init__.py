@@ -50,7 +50,7 @@ from corvo.ops.schedules import (
     run,
     update_schedule,
 )
-from corvo.ops.upkeep import confirm, deliver, keep_ended, name_node, promote, reclaim, ring
+from corvo.ops.upkeep import confirm, deliver, keep_ended, keep_workers, name_node, promote, reclaim, ring
 
 OPERATIONS: tuple[type[Operation], ...] = (
     enqueue.Enqueue,
@@ -96,6 +96,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     confirm.Confirm,
     ring.Ring,
     keep_ended.KeepEnded,
+    keep_workers.KeepWorkers,
 )
 RETIRED: frozenset[int] = frozenset()
 

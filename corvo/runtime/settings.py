@@ -21,6 +21,7 @@ from corvo.model.limits import (
     QUEUES_MEASURED_MAX,
     RETENTION_MS_MIN,
     SHARDS_MAX,
+    WORKER_TIMEOUT_MS_MIN,
 )
 from corvo.model.timestamps import parse_duration
 from corvo.runtime.addresses import split_address
@@ -100,6 +101,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     retention: Annotated[
         str, Meta(description="how long ended jobs are kept unless their queue says otherwise: 168h, 30d or forever")
     ] = "168h"
+    worker_timeout: Annotated[
+        str, Meta(description="how long a worker may be silent before it is removed: 15m, 1h")
+    ] = "15m"
     max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
         PAYLOAD_BYTES_DEFAULT
     )
@@ -197,6 +201,10 @@ def _check_relations(settings: Settings) -> list[str]:
         retention_ms(settings.retention)
     except ValueError as error:
         faults.append(f"--retention is {settings.retention!r}: {error}")
+    try:
+        worker_timeout_ms(settings.worker_timeout)
+    except ValueError as error:
+        faults.append(f"--worker-timeout is {settings.worker_timeout!r}: {error}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
     return faults + faults_of(settings)
@@ -212,6 +220,13 @@ def retention_ms(text: str) -> int:
         raise ValueError(f"{error}, or forever") from None
     if not RETENTION_MS_MIN <= span <= DELAY_MS_MAX:
         raise ValueError("expected between 1s and 366d, or forever")
+    return span
+
+
+def worker_timeout_ms(text: str) -> int:
+    span = parse_duration(text)
+    if not WORKER_TIMEOUT_MS_MIN <= span <= DELAY_MS_MAX:
+        raise ValueError("expected between 10s and 366d")
     return span
 
 

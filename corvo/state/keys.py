@@ -16,6 +16,7 @@ come here (`limits.py`): none can hold `|` or NUL.
     w|{worker id}                                   a worker
     n|{node id}                                     address of a node of the cluster
     k|retention                                     how long ended jobs are kept, unless their queue says: {ms:8}
+    k|worker_timeout                                after how long a silent worker is removed: {ms:8}
     u|{queue}\\0{unique key}                        the job that holds the key, and until when
     i|{queue}\\0{idempotency key}                   the job that was made for it
     d|{job id}\\0{job id}                           the second waits for the first
@@ -63,6 +64,7 @@ WORKERS = b"w|"
 NODES = b"n|"
 DEFAULTS = b"k|"
 DEFAULT_RETENTION = DEFAULTS + b"retention"
+WORKER_TIMEOUT = DEFAULTS + b"worker_timeout"
 FEED = b"m|"
 UNIQUE = b"u|"
 IDEMPOTENT = b"i|"

@@ -26,7 +26,12 @@ from corvo.model.job import (
 )
 from corvo.model.job_extras import Outcome, bytes_of
 from corvo.model.lifecycle import State
-from corvo.model.limits import ERRORS_KEPT_PER_JOB, RETENTION_MS_DEFAULT, UPKEEP_JOBS_PER_ENTRY
+from corvo.model.limits import (
+    ERRORS_KEPT_PER_JOB,
+    RETENTION_MS_DEFAULT,
+    UPKEEP_JOBS_PER_ENTRY,
+    WORKER_TIMEOUT_MS_DEFAULT,
+)
 from corvo.state import keys, minutes
 from corvo.state.claim_limits import Throttles, room
 from corvo.state.due import DueOrder
@@ -96,6 +101,7 @@ class Tables:
         self._retired: dict[int, list[str]] = {}  # time of removal → jobs that ended with another retention
         self.nodes: dict[str, str] = {}  # address by name
         self.default_retention_ms = RETENTION_MS_DEFAULT  # of ended jobs whose queue says nothing; 0: for ever
+        self.worker_timeout_ms = WORKER_TIMEOUT_MS_DEFAULT
         self.unwritten_bytes = 0  # sealed since the last `take_writes`
         self.has_forwarded = False  # whether any job ever moved away: saves a read for every new job
         self._recall(kv)
@@ -112,6 +118,8 @@ class Tables:
             self.nodes[keys.node_name(key)] = value.decode()
         if (raw := kv.get(keys.DEFAULT_RETENTION)) is not None:
             self.default_retention_ms = int.from_bytes(raw)
+        if (raw := kv.get(keys.WORKER_TIMEOUT)) is not None:
+            self.worker_timeout_ms = int.from_bytes(raw)
         self.has_forwarded = any(kv.scan(keys.FORWARDED, keys.prefix_end(keys.FORWARDED)))
         self.errands.recall(kv)
         self.event_log.recall(kv)
@@ -208,6 +216,10 @@ class Tables:
     def set_default_retention(self, retention_ms: int) -> None:
         self.default_retention_ms = retention_ms
         self.put(keys.DEFAULT_RETENTION, keys.pack_u64(retention_ms))
+
+    def set_worker_timeout(self, timeout_ms: int) -> None:
+        self.worker_timeout_ms = timeout_ms
+        self.put(keys.WORKER_TIMEOUT, keys.pack_u64(timeout_ms))
 
     def queue(self, name: str) -> Queue:
         """The queue, created on first use, for a change: it is stored when the entry is sealed."""

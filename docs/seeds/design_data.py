@@ -8,7 +8,6 @@ from docs.seeds.rows import (
     Sql,
     Table,
     active,
-    building,
     completed,
     dead,
     differs,
@@ -157,10 +156,6 @@ def _index(name: str, columns: str, where: str = "As in the seed.") -> Row:
     return works(f"index-{name[4:].replace('_', '-')}", f"index `{name}` ({columns})", where, Table(name, columns))
 
 
-def _index_soon(name: str, columns: str, where: str) -> Row:
-    return building(f"index-{name[4:].replace('_', '-')}", f"index `{name}` ({columns})", where, Table(name, columns))
-
-
 TABLES = Section(
     "SQLite schema",
     (
@@ -171,23 +166,21 @@ TABLES = Section(
             "expire_at created_at started_at completed_at failed_at",
             "With `shard` and `seq` beside them; see [read.db](../explanation/read-db.md).",
         ),
-        _index_soon(
-            "idx_jobs_queue_state_priority", "queue state priority created_at", "By queue, state and creation."
-        ),
-        _index_soon("idx_jobs_state", "state", "`idx_jobs_state_created` does its work."),
+        _index("idx_jobs_queue_state_priority", "queue state priority created_at"),
+        _index("idx_jobs_state", "state created_at", "Goes on with `created_at`, for pages in the order of creation."),
         _index("idx_jobs_scheduled", "state scheduled_at", "For `scheduled` and `retrying` jobs."),
-        _index_soon("idx_jobs_lease", "state lease_expires_at", "Leases are not looked for here but in the shards."),
-        _index("idx_jobs_unique", "unique_key queue", "The key comes first, because a search may name no queue."),
+        _index("idx_jobs_lease", "state lease_expires_at"),
+        _index("idx_jobs_unique", "queue unique_key"),
         _index("idx_jobs_batch", "batch_id"),
         _index("idx_jobs_expire", "expire_at"),
         _index("idx_jobs_created", "created_at"),
         _table("job_errors", "id job_id attempt error backtrace created_at", "With worker, queue and fingerprint."),
-        _index_soon("idx_job_errors_job", "job_id", "The unique index on `job_id`, `claim`, `shard` does its work."),
-        _table("unique_locks", "queue unique_key job_id expires_at", "The columns; its rows are the next line."),
-        building(
+        _index("idx_job_errors_job", "job_id claim shard", "Unique: it goes on with the claim and the shard."),
+        _table("unique_locks", "queue unique_key job_id expires_at", "With the shard."),
+        works(
             "table-unique-locks-rows",
             "`unique_locks` holds the locks",
-            "It stays empty: the queue's shard alone knows its locks.",
+            "A copy of the shards' locks.",
             Sql(
                 "select queue, unique_key, job_id from unique_locks where unique_key = 'locked'",
                 [("seed.locks", "locked", "$JOB")],
@@ -196,39 +189,53 @@ TABLES = Section(
             fresh=["seed.locks"],
         ),
         _table("batches", "id total pending succeeded failed created_at", "As in the seed."),
-        building(
+        works(
             "table-batches-callback",
             "`batches`: `callback_queue`, `callback_payload`",
-            "In `on_complete`, as JSON.",
+            "Those of `on_complete`.",
             Table("batches", "callback_queue callback_payload"),
         ),
         _table(
             "queues", "name paused max_concurrency rate_limit rate_window_ms created_at", "With counts and retention."
         ),
-        building(
+        works(
             "table-rate-limit-window",
             "table `rate_limit_window`: `queue`, `fetched_at`",
-            "Claims of a throttled queue are keys of its shard: `l|`.",
+            "A view of `queue_claims`, which counts the claims of each moment.",
             Table("rate_limit_window", "queue fetched_at"),
         ),
-        _index_soon("idx_rate_limit", "queue fetched_at", "There is no table for it."),
+        works(
+            "rows-rate-limit-window",
+            "`rate_limit_window` has a row for each claim of a throttled queue",
+            "As in the seed.",
+            Sql("select count(*) from rate_limit_window where queue = 'seed.claims'", [(1,)]),
+            before=[post("/queues/seed.claims/throttle", '{"rate": 100, "period": "1m"}'), *active("seed.claims")],
+            fresh=["seed.claims"],
+        ),
+        _index("idx_rate_limit", "queue fetched_at", "Of `queue_claims`; unique."),
         _table(
             "schedules",
             "id name queue cron timezone payload unique_key max_retries last_run next_run created_at",
             "With priority, tags and what is caught up.",
         ),
         _table("workers", "id hostname queues last_heartbeat started_at", "With pool size and version."),
-        building(
+        works(
             "table-queue-stats",
             "table `queue_stats`: `queue`, `enqueued`, `completed`, `failed`, `dead`",
-            "Columns of `queues`, and minute by minute in `queue_minutes`.",
+            "A view of `queues`; minute by minute in `queue_minutes`.",
             Table("queue_stats", "queue enqueued completed failed dead"),
         ),
-        building(
+        differs(
             "table-events",
             "`INSERT INTO events (type, job_id, queue)`",
-            "Events are kept by the shards and read with `GET /cluster/events`.",
-            Table("events", "type job_id queue"),
+            "A view of the stored jobs' times and errors. The event log is `GET /cluster/events`.",
+            Table("events", "type job_id queue created_at"),
+            Sql(
+                "select type from events where job_id = '$JOB' order by created_at",
+                [("enqueued",), ("started",), ("completed",)],
+            ),
+            before=[*completed("seed.events")],
+            fresh=["seed.events"],
         ),
     ),
 )

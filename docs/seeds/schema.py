@@ -1,6 +1,6 @@
 """corvo-schema.md."""
 
-from docs.seeds.rows import Row, Section, Sql, Table, building, differs, enqueued, get, not_yet, post, works
+from docs.seeds.rows import Row, Section, Sql, Table, differs, enqueued, get, not_yet, post, works
 
 _SEE = "See [keys](keys.md)."
 
@@ -76,10 +76,6 @@ def _index(name: str, columns: str, where: str = "As in the seed.") -> Row:
     return works(f"schema-{name.replace('_', '-')}", f"index `{name}` ({columns})", where, Table(name, columns))
 
 
-def _index_soon(name: str, columns: str, where: str) -> Row:
-    return building(f"schema-{name.replace('_', '-')}", f"index `{name}` ({columns})", where, Table(name, columns))
-
-
 def _columns(name: str, columns: str, field: str) -> Row:
     return not_yet(
         f"schema-jobs-{name}",
@@ -113,23 +109,21 @@ CORE = Section(
             "agent_iteration agent_max_iterations agent_max_cost_usd agent_iteration_timeout agent_total_cost_usd",
             '"agent": {"max_iterations": 3}',
         ),
-        _index_soon(
-            "idx_jobs_queue_state_priority", "queue state priority created_at", "By queue, state and creation."
-        ),
-        _index_soon("idx_jobs_state", "state", "`idx_jobs_state_created` does its work."),
+        _index("idx_jobs_queue_state_priority", "queue state priority created_at"),
+        _index("idx_jobs_state", "state created_at", "Goes on with `created_at`."),
         _index("idx_jobs_scheduled", "state scheduled_at", "For `scheduled` and `retrying` jobs, as in the seed."),
-        _index_soon("idx_jobs_lease", "state lease_expires_at", "Leases are looked for in the shards."),
-        _index("idx_jobs_unique", "unique_key queue", "The key comes first."),
+        _index("idx_jobs_lease", "state lease_expires_at"),
+        _index("idx_jobs_unique", "queue unique_key"),
         _index("idx_jobs_batch", "batch_id"),
         _index("idx_jobs_expire", "expire_at"),
         _index("idx_jobs_created", "created_at"),
         _table("job_errors", "id job_id attempt error backtrace created_at"),
         _table("unique_locks", "queue unique_key job_id expires_at", "Its rows: see corvo-design.md above."),
         _table("batches", "id total pending succeeded failed created_at"),
-        building(
+        works(
             "schema-batches-callback",
             "`batches`: `callback_queue callback_payload`",
-            "In `on_complete`, as JSON.",
+            "Those of `on_complete`.",
             Table("batches", "callback_queue callback_payload"),
         ),
         _table("queues", "name paused max_concurrency rate_limit rate_window_ms provider created_at"),

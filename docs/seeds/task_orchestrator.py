@@ -8,7 +8,6 @@ from docs.seeds.rows import (
     Step,
     Table,
     active,
-    building,
     completed,
     dead,
     differs,
@@ -18,6 +17,7 @@ from docs.seeds.rows import (
 )
 
 _TASKS = "See [`tasks`](../how-to/use-postgresql.md#tasks)."
+_MIGRATION = "In the [migration](../how-to/use-postgresql.md#a-task-table-of-your-own)."
 
 
 def _column(name: str, kind: str, where: str, expected: object, *before: Step, is_same: bool = True) -> Row:
@@ -52,10 +52,10 @@ TASKS = Section(
         _column("payload", "JSONB", "`jsonb` on PostgreSQL, text on SQLite.", '{"n": 1}'),
         _column("status", "task_status", _TASKS, "pending"),
         _column("priority", "INT, higher is more urgent", "2, 1 or 0.", 0, is_same=False),
-        building(
+        works(
             "task-priority-integer",
             "`priority`: any integer at enqueue",
-            "Three words only.",
+            "2 and more is critical, 1 high, else normal.",
             post("/enqueue", '{"queue": "seed.task", "priority": 10}', status=201, JOB="job_id"),
             Sql("select priority > 0 from tasks where id = '$JOB'", [(1,)]),
         ),
@@ -105,7 +105,7 @@ STATUSES = Section(
         _status("completed", "As in the seed.", *completed("seed.task")),
         _status("failed", "Cancelled jobs: the only other end.", enqueued("seed.task"), post("/jobs/$JOB/cancel")),
         _status("dead_letter", "Dead jobs.", *dead("seed.task")),
-        differs("task-enum", "`CREATE TYPE task_status AS ENUM`", "Text."),
+        differs("task-enum", "`CREATE TYPE task_status AS ENUM`", "Text in the view; the enum in the migration."),
     ),
 )
 
@@ -163,12 +163,12 @@ WORKERS = Section(
         differs(
             "task-worker-timeout",
             "`WORKER_TIMEOUT`: a dead worker's tasks are recovered",
-            "Each job by its own lease; a silent worker is forgotten after 15 minutes.",
+            "Each job by its own lease; a silent worker is removed after `--worker-timeout`.",
         ),
-        building(
+        works(
             "task-worker-timeout-setting",
             "`WORKER_TIMEOUT` is a setting",
-            "15 minutes, fixed.",
+            "`--worker-timeout`, `CORVO_WORKER_TIMEOUT`; 15 minutes.",
             Shell("corvo config", ("worker_timeout",)),
         ),
     ),
@@ -178,20 +178,20 @@ WORKERS = Section(
 INDEXES = Section(
     "Indexes, trigger, migration",
     (
-        building("task-idx-claimable", "`idx_tasks_claimable`", "A claim is a seek in the shard: [keys](keys.md)."),
-        building("task-idx-status", "`idx_tasks_status`", "Indexes of `jobs` on `state`."),
-        building("task-idx-type-status", "`idx_tasks_type_status`", "Indexes of `jobs` on `queue`, `state`."),
-        building("task-idx-worker", "`idx_tasks_worker_id`", "`idx_jobs_worker`."),
-        building(
-            "task-idx-heartbeat",
-            "`workers_pkey`, `idx_workers_heartbeat`, `idx_workers_leader`",
-            "The primary key of `workers`; nothing is looked for by heartbeat.",
+        differs(
+            "task-idx-claimable",
+            "`idx_tasks_claimable`",
+            f"{_MIGRATION} Without the condition on `next_retry_at`: PostgreSQL allows no `NOW()` in an index.",
         ),
-        building("task-trigger", "trigger `update_tasks_updated_at`", "`updated_at` is computed by the view."),
-        building(
+        works("task-idx-status", "`idx_tasks_status`", _MIGRATION),
+        works("task-idx-type-status", "`idx_tasks_type_status`", _MIGRATION),
+        works("task-idx-worker", "`idx_tasks_worker_id`", _MIGRATION),
+        works("task-idx-heartbeat", "`workers_pkey`, `idx_workers_heartbeat`, `idx_workers_leader`", _MIGRATION),
+        works("task-trigger", "trigger `update_tasks_updated_at`", _MIGRATION),
+        works(
             "task-migration",
             "`psql $DATABASE_URL -f migrations/001_initial_schema.sql`",
-            "The mirror makes its tables itself; there is no file.",
+            "`gateway/readdb/task_orchestrator.sql`: the tables, and a function that copies Corvo's jobs into them.",
         ),
     ),
 )

@@ -47,6 +47,7 @@ from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.ops.upkeep.keep_ended import KeepEnded
+from corvo.ops.upkeep.keep_workers import KeepWorkers
 from corvo.ops.upkeep.name_node import NameNode
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
@@ -274,6 +275,7 @@ OPERATIONS: dict[str, Any] = {
     "reclaim": Reclaim(),
     "name_node": NameNode("node-2", "host:9400"),
     "keep_ended": KeepEnded(86_400_000),
+    "keep_workers": KeepWorkers(900_000),
 }
 
 QUERIES: dict[str, Any] = {
@@ -460,6 +462,7 @@ KEYS: dict[str, bytes] = {
     "inbox_last": keys.inbox_last(3),
     "node": keys.node("node-2"),
     "default_retention": keys.DEFAULT_RETENTION,
+    "worker_timeout": keys.WORKER_TIMEOUT,
     "queue": keys.queue("mail"),
     "minute": keys.minute("mail", AT // MINUTE_NS),
     "worker": keys.worker("w1"),

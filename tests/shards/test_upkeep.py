@@ -5,10 +5,11 @@ from hypothesis import given
 from corvo.model.lifecycle import State
 from corvo.ops.schedules.fire_schedules import FireSchedules
 from corvo.ops.upkeep.keep_ended import KeepEnded
+from corvo.ops.upkeep.keep_workers import KeepWorkers
 from corvo.ops.upkeep.promote import Promote
 from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.state.due import HORIZON_NS
-from shards.upkeep import next_upkeep_ns, upkeep_due
+from shards.upkeep import UpkeepSettings, next_upkeep_ns, upkeep_due
 from tests.support.builders import MS, NOW, SECOND, cancel, enqueue, fail, fetch
 from tests.support.machine import Machine
 from tests.support.schedules import create as create_schedule
@@ -26,11 +27,23 @@ def test_an_empty_shard_has_nothing_due_and_looks_again_at_the_horizon() -> None
 def test_another_retention_than_the_state_s_is_proposed_once() -> None:
     machine = Machine()
 
-    assert next_upkeep_ns(machine.tables, NOW, 3_600_000) == NOW
-    assert upkeep_due(machine.tables, NOW, 3_600_000) == [KeepEnded(3_600_000)]
+    settings = UpkeepSettings(retention_ms=3_600_000)
+
+    assert next_upkeep_ns(machine.tables, NOW, settings) == NOW
+    assert upkeep_due(machine.tables, NOW, settings) == [KeepEnded(3_600_000)]
     machine.apply(KeepEnded(3_600_000))
-    assert upkeep_due(machine.tables, NOW, 3_600_000) == []
-    assert next_upkeep_ns(machine.tables, NOW, 3_600_000) > NOW
+    assert upkeep_due(machine.tables, NOW, settings) == []
+    assert next_upkeep_ns(machine.tables, NOW, settings) > NOW
+
+
+def test_another_worker_timeout_than_the_state_s_is_proposed_once() -> None:
+    machine = Machine()
+    settings = UpkeepSettings(worker_timeout_ms=60_000)
+
+    assert next_upkeep_ns(machine.tables, NOW, settings) == NOW
+    assert upkeep_due(machine.tables, NOW, settings) == [KeepWorkers(60_000)]
+    machine.apply(KeepWorkers(60_000))
+    assert upkeep_due(machine.tables, NOW, settings) == []
 
 
 def test_a_scheduled_job_is_due_at_its_nanosecond_and_not_before() -> None:

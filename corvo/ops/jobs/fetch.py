@@ -42,7 +42,6 @@ from corvo.model.limits import (
     POOL_SIZE_MAX,
     QUEUES_PER_FETCH_MAX,
     WEIGHT_MAX,
-    WORKER_FORGOTTEN_NS,
 )
 from corvo.state import locks
 from corvo.state.claim_limits import GATE_ALARM
@@ -251,7 +250,7 @@ def _see(tables: Tables, fetch: Fetch) -> None:
     queues = fetch.all_queues or fetch.queues
     if worker is None:
         tables.put_worker(Worker(fetch.worker_id, fetch.hostname, queues, now, now, fetch.pool_size, fetch.version))
-        tables.alarms.add(now + WORKER_FORGOTTEN_NS, WORKER_ALARM + fetch.worker_id)
+        tables.alarms.add(now + tables.worker_timeout_ms * 1_000_000, WORKER_ALARM + fetch.worker_id)
         return
     pool_size, version = fetch.pool_size or worker.pool_size, fetch.version or worker.version  # not in every request
     if (

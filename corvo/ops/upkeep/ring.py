@@ -12,7 +12,7 @@ import msgspec
 
 from corvo.endpoint import Compound, Steps
 from corvo.model.lifecycle import SETTLED, State
-from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY, WORKER_FORGOTTEN_NS
+from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
 from corvo.ops.jobs.fetch import WORKER_ALARM
 from corvo.rules import bulk
 from corvo.rules.batches import BATCH_ALARM, forget
@@ -86,7 +86,7 @@ def _forget_worker(tables: Tables, worker_id: str, value: bytes) -> int:
     """A worker has one alarm; it is set again when the worker was seen since."""
     worker = tables.find_worker(worker_id)
     if worker is not None:
-        silent_at = worker.last_seen_at + WORKER_FORGOTTEN_NS
+        silent_at = worker.last_seen_at + tables.worker_timeout_ms * 1_000_000
         if silent_at <= tables.now:
             tables.drop_worker(worker_id)
         else:

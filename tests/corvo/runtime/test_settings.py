@@ -2,7 +2,16 @@
 
 import pytest
 
-from corvo.runtime.settings import ENV_PREFIX, BadSettings, Settings, describe, load, names, retention_ms
+from corvo.runtime.settings import (
+    ENV_PREFIX,
+    BadSettings,
+    Settings,
+    describe,
+    load,
+    names,
+    retention_ms,
+    worker_timeout_ms,
+)
 
 
 def faults_of(flags: dict | None = None, environ: dict | None = None, file_text: str = "") -> list[str]:
@@ -191,3 +200,15 @@ def test_a_retention_that_is_none_is_a_fault(text: str) -> None:
     (fault,) = faults_of({"retention": text})
 
     assert fault.startswith(f"--retention is {text!r}: expected") and "forever" in fault
+
+
+def test_a_worker_timeout_is_a_span() -> None:
+    assert worker_timeout_ms(load({}, {})[0].worker_timeout) == 15 * 60_000
+    assert worker_timeout_ms(load({"worker_timeout": "1h"}, {})[0].worker_timeout) == 3_600_000
+
+
+@pytest.mark.parametrize("text", ["soon", "9s", "400d"])
+def test_a_worker_timeout_that_is_none_is_a_fault(text: str) -> None:
+    (fault,) = faults_of({"worker_timeout": text})
+
+    assert fault.startswith(f"--worker-timeout is {text!r}: expected")

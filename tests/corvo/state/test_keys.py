@@ -199,6 +199,7 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.worker("w"),
         keys.node("node-1"),
         keys.DEFAULT_RETENTION,
+        keys.WORKER_TIMEOUT,
     }
 
     assert {sample[: sample.index(b"|") + 1] for sample in samples} == set(keys.STATE_PREFIXES)

@@ -11,7 +11,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job import Priority
 from corvo.model.json_input import decode_body
 from corvo.model.lifecycle import State
-from corvo.model.limits import POLL_MS_MAX, WORKER_FORGOTTEN_NS
+from corvo.model.limits import POLL_MS_MAX, WORKER_TIMEOUT_MS_DEFAULT
 from corvo.ops.jobs.fetch import (
     WORKER_ALARM,
     WORKER_SEEN_EVERY_NS,
@@ -422,20 +422,20 @@ def test_a_worker_has_one_alarm_however_often_it_fetches() -> None:
     for number in range(40):
         machine.one(fetch(claim=number + 1), at=NOW + number * WORKER_SEEN_EVERY_NS)
 
-    assert worker_alarms(machine) == [NOW + WORKER_FORGOTTEN_NS]
+    assert worker_alarms(machine) == [NOW + WORKER_TIMEOUT_MS_DEFAULT * MS]
 
 
 def test_a_silent_worker_is_forgotten_and_one_that_was_heard_of_is_not() -> None:
     machine = Machine()
     machine.apply(enqueue(1, 2), fetch())
-    heard = NOW + WORKER_FORGOTTEN_NS // 2
+    heard = NOW + WORKER_TIMEOUT_MS_DEFAULT * MS // 2
     machine.apply(fetch(claim=2), at=heard)
 
-    machine.one(Ring(), at=NOW + WORKER_FORGOTTEN_NS)
+    machine.one(Ring(), at=NOW + WORKER_TIMEOUT_MS_DEFAULT * MS)
     assert machine.tables.find_worker("w1") is not None
-    machine.one(Ring(), at=heard + WORKER_FORGOTTEN_NS - 1)
+    machine.one(Ring(), at=heard + WORKER_TIMEOUT_MS_DEFAULT * MS - 1)
     assert machine.tables.find_worker("w1") is not None
-    machine.one(Ring(), at=heard + WORKER_FORGOTTEN_NS)
+    machine.one(Ring(), at=heard + WORKER_TIMEOUT_MS_DEFAULT * MS)
     assert machine.tables.find_worker("w1") is None
     machine.flush()
     machine.restart()
@@ -443,4 +443,4 @@ def test_a_silent_worker_is_forgotten_and_one_that_was_heard_of_is_not() -> None
 
     machine.apply(reclaim(), fetch(claim=3))
     assert machine.tables.find_worker("w1") is not None
-    assert worker_alarms(machine) == [heard + 2 * WORKER_FORGOTTEN_NS]
+    assert worker_alarms(machine) == [heard + 2 * WORKER_TIMEOUT_MS_DEFAULT * MS]
