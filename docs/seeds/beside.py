@@ -1,6 +1,6 @@
 """Not in the seeds, but part of the same work: what published clients of the original use."""
 
-from docs.seeds.rows import Http, Section, Shell, building, dead, enqueued, post, works
+from docs.seeds.rows import Http, Section, Shell, dead, enqueued, post, works
 
 HTTP = Section(
     "Requests",
@@ -125,10 +125,10 @@ COMMANDS = Section(
             "Jobs in all states in queues `demo.…`.",
             Shell("corvo seed demo --count 8"),
         ),
-        building(
+        works(
             "beside-python-client",
             "Python client: `enqueue_batch`, `ack_batch`, `fail_batch`",
-            "Single requests only.",
+            "`corvo.client.http.Client` has a method for each endpoint.",
         ),
     ),
 )
