@@ -181,7 +181,7 @@ def test_a_node_that_was_away_for_long_is_brought_up_to_date(cluster: Cluster) -
     node.start()
 
     cluster.await_alike()
-    assert "the state from the leader is in place" in node.log_of_this_life()
+    assert "the snapshot from the leader is in place" in node.log_of_this_life()
     assert all(read(node, job_id).status_code == 200 for job_id in [*few, answer.json()["job_ids"][-1]])
 
 
