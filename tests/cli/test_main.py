@@ -186,7 +186,8 @@ def test_json_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_choices_are_those_of_the_core() -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(EnqueueBody)}
 
-    assert get_args(PriorityName) == (*get_args(fields["priority"]), "low")
+    words, _number = get_args(fields["priority"])
+    assert get_args(PriorityName) == (*get_args(words), "low")
     assert get_args(main.UntilName) == get_args(get_args(fields["unique_until"])[0])
     assert get_args(main.PolicyName) == get_args(get_args(fields["on_dependency_failure"])[0])
 
