@@ -344,7 +344,7 @@ def test_malformed_durations_are_refused(field: str, duration: Any) -> None:
         ("enqueue", {"queue": 1}, "queue"),
         ("enqueue", {"queue": None}, "queue"),
         ("enqueue", {"queue": ["mail"]}, "queue"),
-        ("enqueue", {"queue": "mail", "priority": 1}, "priority"),
+        ("enqueue", {"queue": "mail", "priority": 1.5}, "priority"),
         ("enqueue", {"queue": "mail", "parent_id": 1}, "parent_id"),
         ("enqueue", {"queue": "mail", "parent_id": ""}, "parent_id"),
         ("enqueue", {"queue": "mail", "parent_id": "x" * 65}, "parent_id"),
