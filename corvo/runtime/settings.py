@@ -6,7 +6,7 @@ the settings with the origin of each value, or raises all faults at once.
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -182,32 +182,22 @@ def describe(name: str) -> str:
 
 def _check_relations(settings: Settings) -> list[str]:
     faults = []
-    try:
-        split_address(settings.bind)
-    except ValueError as error:
-        faults.append(f"--bind is {settings.bind!r}: {error}")
-    try:
-        parse_read_db(settings.read_db)
-    except ValueError as error:
-        faults.append(f"--read-db is {without_password(settings.read_db)!r}: {error}")
-    if 0 < settings.hang_timeout < HANG_TIMEOUT_MIN:
-        least = f"{HANG_TIMEOUT_MIN:g} or more, because heartbeats come once a second; 0 switches it off"
-        faults.append(f"--hang-timeout is {settings.hang_timeout:g}: expected {least}")
-    try:
-        parse_origins(settings.cors_origins)
-    except ValueError as error:
-        faults.append(f"--cors-origins is {settings.cors_origins!r}: {error}")
-    try:
-        retention_ms(settings.retention)
-    except ValueError as error:
-        faults.append(f"--retention is {settings.retention!r}: {error}")
-    try:
-        worker_timeout_ms(settings.worker_timeout)
-    except ValueError as error:
-        faults.append(f"--worker-timeout is {settings.worker_timeout!r}: {error}")
+    for name, parse, shown in _PARSED:
+        value = getattr(settings, name)
+        try:
+            parse(value)
+        except ValueError as error:
+            faults.append(f"--{name.replace('_', '-')} is {shown(value)}: {error}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
     return faults + faults_of(settings)
+
+
+def _check_hang_timeout(seconds: float) -> None:
+    if 0 < seconds < HANG_TIMEOUT_MIN:
+        raise ValueError(
+            f"expected {HANG_TIMEOUT_MIN:g} or more, because heartbeats come once a second; 0 switches it off"
+        )
 
 
 def retention_ms(text: str) -> int:
@@ -228,6 +218,17 @@ def worker_timeout_ms(text: str) -> int:
     if not WORKER_TIMEOUT_MS_MIN <= span <= DELAY_MS_MAX:
         raise ValueError("expected between 10s and 366d")
     return span
+
+
+# What a type cannot check: setting, parser, how a faulty value is shown.
+_PARSED: tuple[tuple[str, Callable[[Any], object], Callable[[Any], str]], ...] = (
+    ("bind", split_address, repr),
+    ("read_db", parse_read_db, lambda text: repr(without_password(text))),
+    ("hang_timeout", _check_hang_timeout, "{:g}".format),
+    ("cors_origins", parse_origins, repr),
+    ("retention", retention_ms, repr),
+    ("worker_timeout", worker_timeout_ms, repr),
+)
 
 
 def half_of_tls(tls_cert: str, tls_key: str) -> str:
