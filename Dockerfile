@@ -7,15 +7,15 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 RUN python -m venv /opt/corvo
 WORKDIR /src
 # Packages first: they change more seldom than the code. Wheels only: the image has no compiler, and needs none.
-COPY requirements.lock ./
-RUN /opt/corvo/bin/pip install --require-hashes --only-binary=:all: -r requirements.lock
+COPY requirements-image.lock ./
+RUN /opt/corvo/bin/pip install --require-hashes --only-binary=:all: -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY corvo ./corvo
 COPY shards ./shards
 COPY gateway ./gateway
 RUN /opt/corvo/bin/pip install --no-index --no-deps --no-build-isolation . \
-    # The lock also holds the tools of developers; the large ones do not belong on a server.
-    && /opt/corvo/bin/pip uninstall --yes hypothesis mypy pytest ruff setuptools \
+    # It built the line above; a server needs it no more.
+    && /opt/corvo/bin/pip uninstall --yes setuptools \
     && /opt/corvo/bin/python -m compileall -q /opt/corvo/lib
 
 FROM ${PYTHON}

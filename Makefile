@@ -9,17 +9,26 @@ BIN    := $(VENV)/bin
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# What a server needs, and no more: `make run` waits for this.
 $(BIN)/corvo: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Corvo needs Python 3.11 or newer: make PYTHON=python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the locked packages into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@echo "installing what a server needs into $(VENV)"
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-build-isolation --no-deps -e .
 	@touch $(BIN)/corvo
 
-setup: $(BIN)/corvo ## build .venv from the lock file
+# The tools of developers, and what is by choice on a server, on top of it.
+$(VENV)/with-tools: $(BIN)/corvo requirements-dev.lock
+	@echo "installing the tools for tests, lint and types into $(VENV)"
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
 
-run: setup ## start a server on http://localhost:8080 with its data in ./data
+setup: $(VENV)/with-tools ## build .venv with all that the commands below need
+
+run: $(BIN)/corvo ## start a server on http://localhost:8080 with its data in ./data
 	@exec $(BIN)/corvo server
 
 # Workers share the tests (tests/sharing.py). Python keeps what it compiles, whatever the shell says: a test may start
@@ -60,9 +69,15 @@ docs: setup ## write docs/reference, client methods and plain commands anew from
 	@$(BIN)/python -m corvo.cli.derive
 	@$(BIN)/python -m docs.generate
 
-lock: setup ## write requirements.lock anew from pyproject.toml
-	@$(BIN)/python -m pip install --quiet pip-tools
-	@$(BIN)/pip-compile --quiet --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+# Each lock keeps to the versions of the one before it: dev holds image, and image holds what a server needs.
+LOCK := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url \
+	--no-emit-find-links --build-deps-for editable pyproject.toml --output-file
+
+lock: setup ## write the three lock files anew from pyproject.toml
+	@$(PIP) pip-tools
+	@$(LOCK) requirements.lock
+	@$(LOCK) requirements-image.lock --constraint requirements.lock --extra fast --extra postgres
+	@$(LOCK) requirements-dev.lock --constraint requirements-image.lock --extra dev
 
 clean: ## remove what the other commands made
 	@rm -rf $(VENV) data build *.egg-info .mypy_cache .ruff_cache .hypothesis
