@@ -1,1 +1,1 @@
-"""The reads of `read.db`, one file for each query of `corvo/queries` that the gateway answers by itself."""
+"""Reads of the read database: one file for each query in `corvo/queries` that the gateway answers itself."""

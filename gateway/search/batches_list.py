@@ -1,6 +1,6 @@
-"""Batches by their creation, newest first, read along an index that holds them in that order.
+"""Lists batches, newest first, from an index in that order.
 
-A row is turned back into the record, and the record into what clients see: a batch in a list looks as it does alone.
+Each row becomes a `Batch` again, and `batch_view` renders it. So a batch looks the same in a list and alone.
 """
 
 from typing import Any
@@ -63,7 +63,7 @@ async def answer(read_db: ReadDb, query: BatchesQuery) -> BatchesAnswer:
 
 
 def _page(query: BatchesQuery) -> sa.Select[Any]:
-    """One row more than the page, to know whether another follows."""
+    """Reads one row more than the page holds, to learn whether another page follows."""
     index = BATCHES_BY_CREATED if query.state is None else BATCHES_BY_STATE
     statement = sa.select(*_COLUMNS).with_hint(batches, f"INDEXED BY {index.name}", "sqlite")
     if query.state is not None:
@@ -86,7 +86,7 @@ def _batch(batch_id: str, created_at: str, *rest: Any) -> Batch:
         description=description or "",
         is_sealed=state != "open",
         total=total,
-        ended=ended,  # succeeded, dead, cancelled, deleted: in the order of the outcomes
+        ended=ended,  # succeeded, dead, cancelled, deleted: the order of `Batch.ended`
         finished_at=parse_rfc3339(finished_at) if finished_at else 0,
     )
 

@@ -1,9 +1,9 @@
-"""Filters that few jobs pass, each along an index of its own: the jobs are then known, and need only be sorted.
+"""Selective filters, each with its own index. They yield few candidates, which are then filtered and sorted.
 
-A source yields the numbers (`seq`) of at most FEW_MAX jobs, among which are all that the search can find; or None: too
-many, or the filter is not asked for. The first source that has an answer is taken, and the filters are tried on its
-jobs. Where none has one, matches are either many, and a walk in the order of the page finds them soon, or hidden, and
-it is the walk that says when its time is up.
+A source returns the `seq` of at most FEW_MAX jobs, a superset of all matches. It returns None if there are more. The
+search uses the first source that returns a list and applies all filters to it. If every source returns None, the search
+scans the index of its sort order (`index_scan.py`): many matches fill the page soon, and rare ones may exceed the time
+limit.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ from gateway.search.filters import Condition, span, with_prefix
 from gateway.search.sorts import Branch, by_creation
 
 FEW_MAX = 10_000
-# Shorter than this a prefix names a shard, not a job, and the order of creation is the better road.
+# A shorter prefix names a shard, not a job; the index by creation serves it better.
 SELECTIVE_PREFIX_MIN = 16
 _BY_NAME = {"batch_id": BY_BATCH, "chain_id": BY_CHAIN, "parent_id": BY_PARENT, "unique_key": BY_UNIQUE}
 _BY_SPAN = {"started": BY_STARTED, "completed": BY_COMPLETED, "expire": BY_EXPIRE}
@@ -49,7 +49,7 @@ def few(session: ReadSession, body: SearchBody) -> list[int] | None:
 
 
 def _sources(body: SearchBody) -> Iterator[Source]:
-    """The surest to be short come first."""
+    """The most selective come first."""
     if body.job_id_prefix is not None and len(body.job_id_prefix) >= SELECTIVE_PREFIX_MIN:
         yield _along([Branch(BY_ID, with_prefix(body.job_id_prefix))])
     for name, index in _BY_NAME.items():

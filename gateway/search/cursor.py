@@ -1,7 +1,7 @@
-"""Where a page of a list ended, as text that the next request hands back.
+"""Cursors: where a page of a list ended, as text that the next request sends back.
 
-A place is a key and no offset: what comes and goes between two pages shifts nothing. The text is opaque; whoever alters
-it gets another page or a refusal, nothing more.
+A cursor holds a key, not an offset, so jobs added or removed between two pages shift nothing. The text is opaque but
+not secret: an altered cursor gives another page or an error, nothing worse.
 """
 
 import base64
@@ -17,7 +17,7 @@ Order = Literal["asc", "desc"]
 
 
 class PageCursor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """In the order of creation."""
+    """A position in the order of creation."""
 
     order: Order
     created_at: str
@@ -25,9 +25,9 @@ class PageCursor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fi
 
 
 class SearchCursor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """In the order of a search: the sorted column's value, where there is one, then creation, then the id."""
+    """A position in the order of a search: the value of the sorted column, if any, then the creation, then the id."""
 
-    question: str  # of whom: a digest of filters, sort and order
+    question: str  # the search that it belongs to: a digest of filters, sort and order
     value: str | int | None
     created_at: str
     id: str
@@ -79,4 +79,4 @@ def _is_moment(text: str) -> bool:
 
 
 def _foreign() -> Refusal:
-    return invalid("cursor", "this is no cursor of ours; send the one of the page before, unaltered")
+    return invalid("cursor", "invalid cursor; send the cursor of the previous page unchanged")

@@ -1,6 +1,6 @@
-"""The read database as the gateway asks it: in a few threads, because both SQLite and PostgreSQL block.
+"""Runs queries on the read database in a few threads, because SQLite and psycopg block.
 
-Each thread has its own session. Questions beyond the limit are refused at once.
+Each thread has its own session. Queries beyond the limit are refused at once.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 BUDGET_MS = 2_000
 THREADS = 4
-WAITING_MAX = 64  # questions in hand and in the queue; more would only wait for their callers to give up
+WAITING_MAX = 64  # running and queued; more would only wait until their callers give up
 
 
 class ReadDb:
-    """All sessions. Construction opens nothing; the first question does."""
+    """All sessions. Each opens its connection with its first query."""
 
     def __init__(self, place: Path | PostgresAddress, budget_ms: int = BUDGET_MS) -> None:
         self._place = place
@@ -38,7 +38,7 @@ class ReadDb:
 
     async def ask(self, question: Callable[[ReadSession], T]) -> T:
         if self._waiting >= WAITING_MAX:
-            raise Refusal("OVERLOADED", "too many searches wait already", retry_after_ms=1000)
+            raise Refusal("OVERLOADED", "too many searches are waiting", retry_after_ms=1000)
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, question)
@@ -61,6 +61,6 @@ class ReadDb:
 def new_session(place: Path | PostgresAddress, budget_ms: int) -> ReadSession:
     if isinstance(place, Path):
         return SqliteSession(place, budget_ms)
-    from gateway.search.postgres import PostgresSession  # lazy: an extra that most installations do without
+    from gateway.search.postgres import PostgresSession  # lazy: psycopg is an optional extra
 
     return PostgresSession(place, budget_ms)

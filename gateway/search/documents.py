@@ -1,9 +1,9 @@
-"""Jobs by what their texts hold, as far as the indexes have come, and beside them every job that they lack.
+"""Candidates from the text indexes, plus every job that the indexes do not cover yet.
 
-All of it yields candidates: jobs among which are all that fit. The caller tries the filters on the rows themselves, so
-that an entry of yesterday's text, or three characters in another order, does no harm.
+The candidates are a superset of the matches. The caller applies the filters to the rows themselves, so a stale index
+entry, or trigrams in another order, does no harm.
 
-What people type never becomes syntax of FTS5: it is cut into threes or words, and each of them is quoted.
+User input never becomes FTS5 syntax: it is split into trigrams or words, and each is quoted.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from gateway.search import jq
 from gateway.search.database import Prepared, ReadSession, along, listed, numbers
 from gateway.search.tags import TagValue, has_tag, stored
 
-GRAMS_MAX = 16  # of one needle: enough to find it, and the row itself is looked at anyway
+GRAMS_MAX = 16  # per needle; enough to be selective, and the row itself is checked anyway
 
 _grams = sa.table("jobs_grams", sa.column("rowid", sa.Integer))
 _PARTIAL = along(str(PARTIAL_DOCUMENTS.name), sa.select(documents.c.doc), documents).where(sa.text(PARTIAL))
@@ -30,7 +30,7 @@ _JOBS_OF = Prepared(
 
 
 def match(body: SearchBody) -> str:
-    """What the index of threes is asked for; empty: nothing that it could help with."""
+    """The FTS5 query for the trigram index; empty if the index cannot help."""
     needles = [needle for needle in (body.payload_contains, body.error_contains) if needle is not None]
     if body.payload_jq is not None:
         needles += jq.literals(body.payload_jq)
@@ -42,7 +42,7 @@ def quoted(word: str) -> str:
 
 
 def matching(session: ReadSession, expression: str, at_most: int) -> list[int] | None:
-    if session.is_postgresql:  # which has no such index: the walk looks for itself
+    if session.is_postgresql:  # it has no trigram index; the scan checks the rows
         return None
     found = sa.select(_grams.c.rowid).where(sa.literal_column("jobs_grams").op("MATCH")(sa.literal(expression)))
     return _jobs(session, [found, _PARTIAL], at_most)
@@ -56,13 +56,13 @@ def tagged(session: ReadSession, key: str, value: TagValue, at_most: int) -> lis
 
 
 def progress(session: ReadSession) -> tuple[int, int]:
-    """The last job and the last error that the indexes know."""
+    """The last job and the last error in the indexes."""
     jobs_seq, error_id = session.rows(_PROGRESS)[0]
     return jobs_seq, error_id
 
 
 def unindexed(session: ReadSession, at_most: int) -> list[int] | None:
-    """Jobs that were written after the indexes, or that failed after."""
+    """Jobs that were written, or failed, after the indexes were last updated."""
     jobs_seq, error_id = progress(session)
     late = _first(session, sa.select(jobs.c.seq).where(jobs.c.seq > jobs_seq).order_by(jobs.c.seq), at_most)
     if late is None:
@@ -93,6 +93,6 @@ def _first(session: ReadSession, statement: sa.Select[Any], at_most: int) -> lis
 
 
 def _threes(needle: str) -> Iterator[str]:
-    """Of the pieces between NULs, which no tokenizer reads across. Spread over the needle if there are too many."""
+    """Trigrams of the pieces between NULs, where tokenizers stop. If there are too many, evenly spaced ones."""
     grams = [piece[at : at + 3] for piece in needle.split("\0") for at in range(len(piece) - 2)]
     yield from grams[:: -(-len(grams) // GRAMS_MAX) or 1]

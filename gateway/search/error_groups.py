@@ -1,8 +1,7 @@
-"""Failures by their fingerprint, counted along an index that holds them in that order and nothing else.
+"""Failures grouped by fingerprint, counted on a covering index.
 
-Nothing is kept beside the failures themselves: what is deleted with its job is no longer counted, without anybody's
-doing. Of all groups only the number is counted; when the first and the last failed is then looked up for those shown, a
-step into the same index each.
+No separate counters exist: an error deleted with its job is no longer counted. All groups are counted, but the first
+and last failure are looked up only for the groups on the page, one index seek each.
 """
 
 from typing import Any
@@ -55,7 +54,7 @@ def _groups(query: ErrorGroupsQuery, since: str) -> sa.Select[Any]:
         .where(table.c.fingerprint.is_not(None))
         .group_by(table.c.queue, table.c.fingerprint)
         .order_by(count.desc(), table.c.queue, table.c.fingerprint)
-        .limit(query.limit + 1)  # one more, to know whether another follows
+        .limit(query.limit + 1)  # one more, to learn whether another page follows
     )
     if query.queue is not None:
         statement = statement.where(table.c.queue == query.queue)

@@ -1,7 +1,7 @@
 """The filters of a search as conditions on a row of `jobs`. Pure.
 
-Every value is a bound parameter, tag keys included. Moments are brought to the nine decimals of the stored text before
-they are compared; `_after` and `_before` are exclusive. Substrings are found by functions that know no wildcards.
+Every value is a bound parameter, tag keys included. Timestamps are formatted with nine decimals, as stored, before they
+are compared; `_after` and `_before` are exclusive. Substring functions are used that have no wildcards.
 """
 
 from typing import Any
@@ -19,14 +19,14 @@ from gateway.search.tags import has_tag
 
 Condition = sa.ColumnElement[bool]
 
-PAYLOAD_JSON: sa.ColumnElement[Any] = sa.literal_column("jobs.payload_json")  # on PostgreSQL alone
+PAYLOAD_JSON: sa.ColumnElement[Any] = sa.literal_column("jobs.payload_json")  # PostgreSQL only
 _END_OF_TEXT = "\U0010ffff"
 _MOMENTS = ("scheduled", "started", "completed", "expire")
 _NAMES = ("worker_id", "unique_key", "batch_id", "chain_id", "parent_id")
 
 
 def residual(body: SearchBody, is_postgresql: bool = False) -> list[Condition]:
-    """Everything but queue, state and the span of creation, which the order of creation is indexed by."""
+    """All filters except queue, state and creation time, which the indexes by creation cover."""
     conditions = [jobs.c[name] == getattr(body, name) for name in _NAMES if getattr(body, name) is not None]
     if body.priority is not None:
         conditions.append(jobs.c.priority == PRIORITY_NAMES.index(body.priority))
@@ -52,7 +52,7 @@ def residual(body: SearchBody, is_postgresql: bool = False) -> list[Condition]:
 
 
 def span(body: SearchBody, name: str) -> list[Condition]:
-    """`{name}_after` and `{name}_before`."""
+    """The filters `{name}_after` and `{name}_before`."""
     column = jobs.c[f"{name}_at"]
     after, before = f"{name}_after", f"{name}_before"
     conditions: list[Condition] = []

@@ -1,8 +1,8 @@
-"""Jobs by words: those that the index knows, and those that it does not know yet.
+"""Full-text search by words, over indexed jobs and over jobs that are not indexed yet.
 
-What the index lacks is entered into one like it, in memory, and asked the same question: both read words alike. The
-index may know yesterday's text of a job that has changed since; only today's counts. There is a bound to how much can
-be entered, and an answer that had to leave jobs out says so.
+Jobs that are not indexed yet go into an in-memory index with the same tokenizer, which runs the same query. If the
+index has a stale text of a changed job, only the current text counts. The in-memory index is bounded; an answer that
+left jobs out says so.
 """
 
 import time
@@ -20,7 +20,7 @@ from gateway.search.documents import IS_DOCUMENT, progress, quoted, unindexed
 from gateway.search.lag import lag_ms
 
 UNINDEXED_MAX = 5_000  # about a quarter of a second
-PAGE = 1_000  # documents at a time: some may be of jobs that are gone
+PAGE = 1_000  # documents at a time; some may belong to deleted jobs
 
 _words = sa.table("jobs_fts", sa.column("rowid", sa.Integer))
 _ERRORS = (
@@ -49,7 +49,7 @@ async def answer(read_db: ReadDb, query: FulltextQuery) -> FulltextAnswer:
     def ask(session: ReadSession) -> FulltextAnswer:
         seqs, is_complete = _found(session, query, expression)
         rows = session.rows(_HITS.limit(query.limit + 1), seqs=numbers(seqs))
-        hits = {row[0]: _hit(*row) for row in rows}  # a job between two shards has two rows
+        hits = {row[0]: _hit(*row) for row in rows}  # a job that moves between shards may have two rows
         return FulltextAnswer(
             q=query.q,
             results=list(hits.values())[: query.limit],
@@ -70,7 +70,7 @@ def _found(session: ReadSession, query: FulltextQuery, expression: str) -> tuple
 
 
 def _indexed(session: ReadSession, expression: str, wanted: int) -> list[int]:
-    """Jobs that have not changed since they were indexed, the last of them first."""
+    """Matching jobs that have not changed since they were indexed, newest first."""
     if not expression:
         return []
     jobs_seq, _ = progress(session)
@@ -95,7 +95,7 @@ def _indexed(session: ReadSession, expression: str, wanted: int) -> list[int]:
 
 
 def _late(session: ReadSession, expression: str) -> tuple[list[int], bool]:
-    """Jobs that the index does not know yet and that fit, and whether all such jobs were looked at."""
+    """Matching jobs that are not indexed yet, and whether all unindexed jobs were checked."""
     late = unindexed(session, UNINDEXED_MAX)
     newest = sa.select(jobs.c.seq).order_by(jobs.c.seq.desc()).limit(UNINDEXED_MAX)
     seqs = [seq for (seq,) in session.rows(newest)] if late is None else late

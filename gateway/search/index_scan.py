@@ -1,8 +1,8 @@
-"""A search that walks an index and looks at every job on its way, slice by slice, for as long as it has time.
+"""A search that scans an index in slices and checks every job, within a time limit.
 
-A slice is a bounded stretch of the index; the filters that the index does not know are tried on its jobs alone. So the
-walk knows at any moment how far it has come, and a search that runs out of time says so and goes on from there. Slices
-begin small, for a page that fills at once, and grow while they are quick.
+A slice is a bounded range of the index. The filters that the index does not cover are checked on the jobs of the slice.
+So the scan always knows its position: a search that runs out of time returns a cursor, and the next request resumes
+there. Slices start small, so that an easy page is fast, and double while they are quick.
 """
 
 import time
@@ -18,28 +18,28 @@ from gateway.search.sorts import Leg, Sort
 
 SLICE_MIN, SLICE_MAX = 1_000, 32_000
 QUICK_MS = 50
-SHARE = 0.8  # of the time that is left; the rest is for reading the page that was found
+SHARE = 0.8  # of the remaining time; the rest is for reading the rows of the page
 
 Key = tuple[Any, str, str]  # value, created_at, id
 
 
 class Walked(NamedTuple):
-    seqs: list[int]  # of jobs that fit, in order
+    seqs: list[int]  # matching jobs, in order
     keys: list[Key]
-    reached: Key | None  # looked at everything up to here; None: nothing at all
+    reached: Key | None  # everything up to here was checked; None: nothing was
     is_at_end: bool
 
 
 class _Slice(NamedTuple):
     found: list[tuple[int, Key]]
     last: Key | None
-    is_whole: bool  # the leg has more behind it
+    is_whole: bool  # the slice is full, so the leg may go on
 
 
 def walk(
     session: ReadSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
 ) -> Walked:
-    """At most `wanted` jobs behind the place. Raises OutOfTime when not even one slice was possible."""
+    """At most `wanted` jobs after the cursor. Raises OutOfTime if not even one slice was possible."""
     seqs: list[int] = []
     keys: list[Key] = []
     reached: Key | None = None
@@ -65,7 +65,7 @@ def walk(
             place = SearchCursor(question, *piece.last)
             if (time.monotonic() - started) * 1000 < QUICK_MS:
                 size = min(size * 2, SLICE_MAX)
-        place = None  # the next leg begins at its beginning
+        place = None  # the cursor lies in the first leg; the others start at their beginning
     return Walked(seqs, keys, reached, is_at_end=True)
 
 
@@ -91,7 +91,7 @@ def _slice(
 def slice_statement(
     sort: Sort, leg: Leg, place: SearchCursor | None, filters: list[Condition], size: int, wanted: int
 ) -> sa.CompoundSelect[Any]:
-    """The jobs of the slice that fit; then one row with the number of jobs in it and the key of the last one."""
+    """The matching jobs of the slice; then one row with the size of the slice and the key of its last job."""
     stretch = _stretch(sort, leg, place, size).cte("stretch")
     key = tuple(stretch.c)[1:]
     fits = (
@@ -112,7 +112,7 @@ def slice_statement(
 
 
 def _stretch(sort: Sort, leg: Leg, place: SearchCursor | None, size: int) -> sa.Select[Any]:
-    """The next so many jobs of the leg."""
+    """The next `size` jobs of the leg."""
     beyond = sort.beyond_in(leg, place)
     branches = [
         along(branch.along, sa.select(jobs.c.seq, *sort.key), jobs)

@@ -1,16 +1,16 @@
-"""How far `read.db` is behind, and waiting until it is not.
+"""How far the read database is behind the shards, and how to wait until it has caught up.
 
-The lag of an answer is an upper bound for the age of the newest change that it may lack. Per shard, the mirror writes
-with every batch when it last knew that it had everything (`caught_up_at`), and whether it stands at the end of the
-shard's changes with a question parked there (`is_following`). While it does, it renews the moment once a second, so
-that silence means "nothing new" and not "nobody there". From that:
+The lag of an answer is an upper bound for the age of the newest change that it may lack. With every batch the mirror
+writes two values per shard: when it last had all changes (`caught_up_at`), and whether it now waits at the end of the
+shard's feed (`is_following`). While it waits, it renews `caught_up_at` once a second. So an old timestamp means that
+the mirror or the shard is down, not that nothing changed. The lag of a shard is:
 
-    followed, renewed lately    at most DELIVERY_MS: what a change takes from the shard into this file
-    otherwise                   the time since `caught_up_at`: behind, stopped, or cut off
+    following, renewed lately   at most DELIVERY_MS: the time a change needs from the shard to the read database
+    otherwise                   the time since `caught_up_at`: behind, stopped or disconnected
 
-The greatest lag of all shards counts. Two things it cannot know: a mirror or shard that stopped less than
-FRESH_MS ago still looks well; and a replica that is itself behind its leader is not seen from here. Who needs
-certainty asks with `consistent=true`, which compares indexes and no clocks (`wait_for`).
+The largest lag of all shards counts. It has two blind spots: a mirror or shard that stopped less than FRESH_MS ago
+still looks healthy, and a replica that is behind its leader is not visible here. For certainty, clients send
+`consistent=true`, which compares log indexes instead of clocks (`wait_for`).
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
 DELIVERY_MS = 100.0
-FRESH_MS = 2_500.0  # two signs of life and a half
+FRESH_MS = 2_500.0  # two and a half heartbeats
 WAIT_MS_MAX = 5_000
 _LOOK_EVERY_S = 0.01
 
@@ -43,8 +43,8 @@ _META = Prepared(
 
 class Lag(msgspec.Struct, frozen=True):
     lag_ms: float
-    generation: str  # another one after each rebuild
-    rows_total: int  # rows written by the mirror, also into those before
+    generation: str  # changes with each rebuild
+    rows_total: int  # rows written by the mirror, including earlier generations
     rebuilt_at: float  # seconds since 1970
     rebuild_ms: float  # how long it took
 
@@ -54,12 +54,12 @@ async def read_lag(read_db: ReadDb) -> Lag:
 
 
 def lag_ms(session: ReadSession) -> float:
-    """For an answer, inside its own question."""
+    """The lag within an open session, so that it describes the same snapshot as the answer."""
     return _read_lag(session).lag_ms
 
 
 async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
-    """Until the file holds every shard up to the index given; refused when that takes too long."""
+    """Waits until the read database holds every shard up to the given index; refuses if that takes too long."""
     deadline = time.monotonic() + WAIT_MS_MAX / 1000
     while True:
         applied = await read_db.ask(_applied)
@@ -68,14 +68,14 @@ async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
         if time.monotonic() >= deadline:
             raise Refusal(
                 "READ_DB_UNAVAILABLE",
-                f"the search database did not catch up within {WAIT_MS_MAX} ms; ask without consistent=true, or later",
+                f"the search database did not catch up within {WAIT_MS_MAX} ms; retry later or without consistent=true",
                 retry_after_ms=1000,
             )
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def catch_up(shards: Shards, read_db: ReadDb) -> None:
-    """Until the file holds everything that was answered, by any node, when this was asked."""
+    """Waits until the read database holds every write that any node acknowledged before this call."""
     indexes: list[int] = await ask_all(shards, [(shard, GetIndex()) for shard in range(len(shards))])
     await wait_for(read_db, dict(enumerate(indexes)))
 
@@ -88,7 +88,7 @@ def _read_lag(session: ReadSession) -> Lag:
         _shard_lag_ms(now, parse_rfc3339(caught_up_at or created_at), bool(is_following))
         for caught_up_at, is_following, _ in cursors
     ]
-    if len(cursors) < shards:  # a shard that was never heard of: all it has is missing
+    if len(cursors) < shards:  # the mirror has not reached some shard yet
         ages.append(_shard_lag_ms(now, parse_rfc3339(created_at), False))
     begun, ended = parse_rfc3339(created_at), parse_rfc3339(published_at or created_at)
     return Lag(

@@ -1,10 +1,10 @@
-"""A read database in PostgreSQL as the gateway sees it: read-only, bounded in time, and gone at any moment.
+"""The gateway's sessions on a read database in PostgreSQL: read-only and bounded in time.
 
-Each question is one READ ONLY, REPEATABLE READ transaction. Names of tables are looked up as they are at each
-statement, though, and a rebuild swaps schemas by a rename: so the identity of a table is compared before and after, and
-a question that straddled a swap is asked again.
+Each query is one READ ONLY, REPEATABLE READ transaction. But PostgreSQL resolves table names per statement, and a
+rebuild swaps schemas by renaming them. So the OID of a table is compared before and after, and a query that straddled a
+swap is repeated.
 
-Each statement may take as long as the question has left. A server that does not keep to it is cut off.
+Each statement gets the remaining time of the query as its timeout. If the server exceeds it, the connection is closed.
 """
 
 import time
@@ -20,14 +20,14 @@ from gateway.search.session import OutOfTime, Prepared, ReadSession, Statement, 
 
 T = TypeVar("T")
 
-TRIES = 3  # one for a connection that died while nobody used it, one for a swap
-GRACE_S = 1.0  # beyond the budget: for the server to notice and say so
+TRIES = 3  # one more for a connection that died while idle, one more for a swap
+GRACE_S = 1.0  # beyond the budget, for the server to cancel the statement itself
 _BEGIN = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IDENTITY = b"SELECT to_regclass('mirror_meta')::oid"
 
 
 class _Swapped(Exception):
-    """Tables of two databases may have been read."""
+    """The query may have read tables of two generations."""
 
 
 class PostgresSession:
@@ -58,7 +58,7 @@ class PostgresSession:
         except psycopg.errors.QueryCanceled:
             if time.monotonic() >= whole:
                 raise
-            self._told(b"ROLLBACK TO part")  # else the rest of the question would be refused
+            self._told(b"ROLLBACK TO part")  # a failed transaction accepts no further statements
             raise OutOfTime from None
         finally:
             self._deadline = whole
@@ -78,8 +78,8 @@ class PostgresSession:
                 is_lost = self._connection is None or self._connection.broken
                 self.close()
                 if not (was_open and is_lost and number < TRIES):
-                    raise unavailable("the search database cannot be read; ask again in a moment") from error
-        raise unavailable("the search database is being replaced again and again")
+                    raise unavailable("the search database cannot be read; retry in a moment") from error
+        raise unavailable("the search database was replaced several times during this search; retry in a moment")
 
     def close(self) -> None:
         if self._connection is not None:
@@ -93,8 +93,8 @@ class PostgresSession:
                 application="corvo gateway",
                 search_path=self._address.schema,
                 default_transaction_read_only="on",
-                jit="off",  # it takes longer than most questions
-                max_parallel_workers_per_gather="0",  # a slice says in its last row where it ended
+                jit="off",  # compiling takes longer than most queries
+                max_parallel_workers_per_gather="0",  # a slice relies on its last row coming last
             )
         left_s = max(0.0, self._deadline - time.monotonic())
         with cut_after(self._connection, left_s + GRACE_S):
@@ -102,7 +102,7 @@ class PostgresSession:
             try:
                 before = self._identity()
                 if before is None:
-                    raise unavailable("the search database is not there; it is being built")
+                    raise unavailable("the search database is being built; retry in a moment")
                 answer = question(self)
                 if self._identity() != before:
                     raise _Swapped

@@ -1,7 +1,7 @@
-"""All queues with the shards' own counts: nothing is counted here.
+"""All queues, with the counts that the shards keep. Nothing is counted here.
 
-A rate is what happened in the last full minute and the one that runs, over the time of both. Of these two minutes the
-newer that had a change stands in the queue's own row, the other in `queue_minutes`, one step into its key.
+A rate covers the last full minute and the current one. The newest minute with a change is in the queue's own row; the
+other is in `queue_minutes`, one seek on its key.
 """
 
 import time
@@ -20,7 +20,7 @@ from gateway.readdb.schema import queues as table
 from gateway.search.database import Prepared, ReadDb, ReadSession
 from gateway.search.throughput import NEWEST
 
-# One step into the index per queue and priority, and only where something is pending.
+# One index seek per queue and priority, and only for queues with pending jobs.
 _OLDEST_PENDING = [
     sa.select(sa.func.min(jobs.c.created_at))
     .where(jobs.c.queue == table.c.name, jobs.c.state == "pending", jobs.c.priority == priority.value)
@@ -51,7 +51,7 @@ _COLUMNS: tuple[sa.ColumnElement[Any], ...] = (
 )
 
 
-# A shard's clock may be ahead of ours: its newest minute is never too new to count.
+# A shard's clock may be ahead of this one, so there is no upper bound for its newest minute.
 _BEFORE = sa.bindparam("minute_before", type_=sa.Integer)
 _AMOUNTS = [
     sa.case((table.c.minute >= _BEFORE, newest), else_=0) + sa.func.coalesce(over, 0)

@@ -1,11 +1,11 @@
-"""Search: a page of jobs that fit every filter, in the order that is asked for, with a total.
+"""Search: a page of jobs that match every filter, in the requested order, with a total.
 
-Where an index knows that few jobs can fit (`few.py`), they are read and sorted. Otherwise the page is walked to along
-the index of its order (`walk.py`), and a walk that runs out of time hands back what it has and where to go on.
-Both know the same order and the same places, so that pages fit together whichever way each was found.
+If an index yields few candidates (`candidates.py`), they are read and sorted. Otherwise the search scans the index of
+its sort order (`index_scan.py`); a scan that runs out of time returns its matches and a cursor. Both use the same order
+and the same cursors, so consecutive pages may use different ways.
 
-A job on its way from one shard to another may have a row of each (`gateway/readdb/schema.py`). They stand side by side
-in the order of creation, and the page shows one of them; what is found are therefore rows, not ids.
+A job that moves between shards may have a row from each (`gateway/readdb/schema.py`). The rows are neighbours in every
+order, and the page shows one of them. So the search finds rows, not ids.
 """
 
 import time
@@ -29,7 +29,7 @@ from gateway.search.sorts import Sort, by_creation, named
 TOTAL_MAX = 10_000
 COUNTED_MAX = 100_000_000
 COUNT_ALL_BUDGET_MS = 1_200
-# The total is a courtesy: when it takes longer, the answer goes without. Less where rows must be looked at for it.
+# The exact total is optional: past this time the answer omits it. Counts that must read rows get less time.
 COUNT_BUDGET_MS = 500
 LOOKING_COUNT_BUDGET_MS = 100
 _LAST_ERROR = (
@@ -70,15 +70,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Found(NamedTuple):
-    seqs: list[int]  # in order, one more than the page holds if there are
+    seqs: list[int]  # in order; one more than the page holds, if there are more
     keys: list[Key]
-    reached: Key | None = None  # how far a walk came that did not reach the end
+    reached: Key | None = None  # where an unfinished scan stopped
     is_complete: bool = True
-    total: int | None = None  # where it is known
+    total: int | None = None  # if known
 
 
 async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
-    """Refuses what cannot be understood before it asks anything."""
+    """Validates the request before it queries the database."""
     started_at = time.perf_counter()
     question = _digest(body)
     sort = Sort(body)
@@ -110,7 +110,7 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
 
 
 async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
-    """How many jobs match, and whether that is all of them: what takes longer than its budget is only begun."""
+    """How many jobs match, and whether the count is exact. A count that exceeds its budget is a lower bound."""
     filters = residual(body, read_db.is_postgresql)
 
     def ask(session: ReadSession) -> tuple[int, bool]:
@@ -128,7 +128,7 @@ async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
 
 
 def _digest(body: SearchBody) -> str:
-    """What a cursor belongs to. Without what was not asked for: a filter that a later version adds changes nothing."""
+    """Binds a cursor to its search. Unset filters are left out, so a new filter does not invalidate old cursors."""
     asked = {
         name: value
         for name, value in msgspec.structs.asdict(body).items()
@@ -161,7 +161,7 @@ def _find(
         walked = walk(session, sort, place, filters, wanted, question)
     except OutOfTime:
         raise Refusal(
-            "DEADLINE_EXCEEDED", "the search had no time to look at anything; narrow it by queue, state or time"
+            "DEADLINE_EXCEEDED", "the search ran out of time at its first jobs; narrow it by queue, state or time"
         ) from None
     is_complete = walked.is_at_end or len(walked.seqs) == wanted
     every = len(walked.seqs) if walked.is_at_end and place is None else None
@@ -206,7 +206,7 @@ def _count(session: ReadSession, body: SearchBody, filters: list[Condition], fou
 
 
 def _summary(*row: Any) -> JobSummary:
-    summary = JobSummary(*row)  # the columns stand in the order of its fields
+    summary = JobSummary(*row)  # the columns have the order of its fields
     summary.payload = msgspec.Raw(summary.payload.encode())
     summary.tags = msgspec.Raw(summary.tags.encode()) if summary.tags else None
     return summary

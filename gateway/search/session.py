@@ -1,7 +1,7 @@
-"""What every answer from a read database is made of: statements, and one reading of one moment.
+"""The interface of a session on the read database: prepared statements, run on one snapshot.
 
-Answers are written once, as SQLAlchemy statements. `sqlite.py` reads them from a file, `postgres.py` from a server;
-hints for one are passed over by the other.
+Queries are written once, as SQLAlchemy statements. `sqlite.py` runs them on a file, `postgres.py` on a server. Each
+ignores the hints for the other.
 """
 
 import json
@@ -19,13 +19,12 @@ T = TypeVar("T")
 
 
 Statement = sa.Select[Any] | sa.CompoundSelect[Any]
-TEXTS_MAX = 512  # of statements; some kilobytes each
+TEXTS_MAX = 512  # compiled statements, a few kilobytes each
 
 
 class Prepared:
-    """A statement as text, with its values beside. Turning it into text takes longer than an answer, so statements that
-    differ in their values alone share one text on each database; those that are the same for every question are
-    prepared once."""
+    """A statement as SQL text with separate parameters. Compiling takes longer than running, so statements that differ
+    only in their values share one text per dialect. Constant statements are prepared once, at import."""
 
     _texts: ClassVar[dict[Any, Any]] = {}
 
@@ -34,7 +33,7 @@ class Prepared:
         self._ready: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def on(self, dialect: sa.Dialect) -> tuple[str, dict[str, Any]]:
-        """The text, and its parameters."""
+        """The SQL text and its parameters."""
         known = self._ready.get(dialect.name)
         if known is None:
             known = self._ready[dialect.name] = self._made(dialect)
@@ -42,14 +41,14 @@ class Prepared:
 
     def _made(self, dialect: sa.Dialect) -> tuple[str, dict[str, Any]]:
         key = self._statement._generate_cache_key()
-        assert key is not None, "a statement that cannot be told from others"
+        assert key is not None, "the statement has no cache key"
         compiled = self._texts.get((dialect.name, key.key))
         if compiled is None:
             if len(self._texts) >= TEXTS_MAX:
                 self._texts.clear()
             compiled = dialect.statement_compiler(dialect, self._statement, cache_key=key)
             self._texts[dialect.name, key.key] = compiled
-        # A list of values: the text depends on its length. A value that must stand in the text: on itself.
+        # The text depends on the length of a list parameter, and on every value that is rendered inline.
         if compiled.post_compile_params or compiled.literal_execute_params:
             whole = self._statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
             return str(whole), dict(whole.params)
@@ -58,27 +57,27 @@ class Prepared:
 
 
 class OutOfTime(Exception):
-    """A budget inside a question is used up; the question itself may go on."""
+    """A part of a query exceeded its own budget; the query may go on without it."""
 
 
 class ReadSession(Protocol):
-    """One thread's connection. Questions are functions of it."""
+    """One thread's connection. A query is a function that takes it."""
 
     @property
     def is_postgresql(self) -> bool: ...
 
     @property
     def left_ms(self) -> float:
-        """Of the budget of this question."""
+        """What remains of this query's budget."""
 
     def rows(self, statement: Statement | Prepared, **values: Any) -> list[Any]:
-        """Rows as tuples. Values travel as parameters, never inside the text; `values` are those of named ones."""
+        """Rows as tuples. Values are bound parameters, never part of the text; `values` bind the named ones."""
 
     def budget(self, budget_ms: float) -> AbstractContextManager[None]:
-        """A tighter limit for a part that the answer can do without: raises OutOfTime."""
+        """A tighter limit for an optional part of the query; raises OutOfTime."""
 
     def ask(self, question: "Callable[[ReadSession], T]") -> T:
-        """All that the question reads is of one moment. Refuses what takes too long or cannot be read."""
+        """Runs the query on one snapshot. Refuses if it takes too long or the database cannot be read."""
 
     def close(self) -> None: ...
 
@@ -94,23 +93,23 @@ def too_long(budget_ms: int) -> Refusal:
 
 
 def along(index: str, statement: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
-    """Read along this index, whatever SQLite thinks of it. PostgreSQL has statistics."""
+    """Forces SQLite to use this index. PostgreSQL chooses by its statistics."""
     return statement.select_from(table).with_hint(table, f"INDEXED BY {index}", "sqlite")
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Many numbers as one parameter."""
+    """Many numbers as one parameter, a JSON array."""
     return json.dumps(values)
 
 
 def listed(parameter: str) -> sa.Select[Any]:
-    """`numbers`, to be read like a column."""
+    """The parameter made by `numbers`, as a column."""
     each = EachOf(sa.bindparam(parameter, "[]", type_=sa.Text)).table_valued("value", name="listed")
     return sa.select(sa.cast(each.c.value, sa.BigInteger))
 
 
 class EachOf(GenericFunction[Any]):
-    """The elements of an array of JSON."""
+    """The elements of a JSON array."""
 
     name = "each_of"
     inherit_cache = True
@@ -127,7 +126,7 @@ def _on_postgresql(function: EachOf, compiler: Any, **options: Any) -> str:
 
 
 class Position(GenericFunction[int]):
-    """Where a text begins inside another, from 1 on; 0: nowhere. No wildcards."""
+    """Where one text begins inside another, counted from 1; 0 if it does not. No wildcards."""
 
     name = "position_of"
     type = sa.Integer()

@@ -1,15 +1,15 @@
-"""The orders of a search: along which indexes each is walked, and where in it a place lies. Pure.
+"""Sort orders of a search: the indexes that each order scans, and the conditions for "after this cursor". Pure.
 
-A sort puts the jobs in the order (value, created_at, id), all in one direction; jobs without a value come last in
-either. It is walked in legs, each along an index, one behind the other:
+A sort orders the jobs by (value, created_at, id), all in one direction. Jobs without a value come last in both
+directions. A scan consists of legs, one after the other, each on its own index:
 
-    created_at            one leg, in the order of creation
-    started_at, …         those that have the moment, by it; then the others, in the order of creation
-    priority, attempt     the few above or below the usual value, by it; the usual ones in the order of creation
+    created_at            one leg, by creation
+    started_at, …         jobs that have the timestamp, by it; then the others, by creation
+    priority, attempt     jobs above or below the default value, by it; those with the default, by creation
 
-In the order of creation, each (queue, state, priority) that is asked for is a branch, and the branches are merged: a
-page is read from the end of an index and never sorted. Without statistics SQLite does not find that plan reliably, so
-each branch names its index.
+A leg by creation has one branch for each requested (queue, state, priority), and the branches are merged. So a page is
+read from the end of an index and never sorted. SQLite has no statistics and does not choose this plan reliably, so each
+branch names its index.
 """
 
 from typing import Any, NamedTuple, cast
@@ -43,7 +43,7 @@ _NUMBERS = ("priority", "attempt")
 
 
 class Branch(NamedTuple):
-    """Jobs that fit the conditions, along an index."""
+    """The jobs that match the conditions, in the order of an index."""
 
     along: str
     conditions: list[Condition]
@@ -51,9 +51,9 @@ class Branch(NamedTuple):
 
 class Leg(NamedTuple):
     branches: list[Branch]
-    rest: list[Condition]  # what else a job of this leg must fit: the indexes do not know it
-    is_by_value: bool = False  # else: in the order of creation
-    value: int | None = None  # of every job of the leg, where it is not by value; not of those that it passes by
+    rest: list[Condition]  # conditions of this leg that its indexes do not cover
+    is_by_value: bool = False  # else by creation
+    value: int | None = None  # if not by value: the value that all matching jobs of the leg share
 
 
 class Sort:
@@ -68,7 +68,7 @@ class Sort:
         return self._value.label("value"), jobs.c.created_at, jobs.c.id
 
     def order(self, columns: sa.FromClause = jobs) -> list[sa.ColumnElement[Any]]:
-        """Of jobs of all legs together."""
+        """The order over all legs."""
         value = [] if self._name == "created_at" else [columns.c[self._name]]
         nulls_last = [column.is_(None) for column in value if self._name in _MOMENTS]
         return [*nulls_last, *self.directed(*value, columns.c.created_at, columns.c.id)]
@@ -77,7 +77,7 @@ class Sort:
         return [column.asc() if self.is_ascending != backwards else column.desc() for column in columns]
 
     def beyond(self, place: SearchCursor | None) -> list[Condition]:
-        """Jobs of any leg behind the place."""
+        """Jobs after the cursor, in any leg."""
         if place is None:
             return []
         born_later = self._passes((jobs.c.created_at, jobs.c.id), (place.created_at, place.id))
@@ -89,7 +89,7 @@ class Sort:
         return [sa.or_(later, self._value.is_(None)) if self._name in _MOMENTS else later]
 
     def beyond_in(self, leg: Leg, place: SearchCursor | None) -> list[Condition]:
-        """The same inside one leg, in words that its index understands."""
+        """Jobs of one leg after the cursor, as conditions that its index supports."""
         if place is None:
             return []
         if leg.is_by_value:
@@ -99,12 +99,12 @@ class Sort:
         return [self._passes((jobs.c.created_at, jobs.c.id), (place.created_at, place.id))]
 
     def legs_from(self, place: SearchCursor | None) -> list[Leg]:
-        """The leg that holds the place, and those behind it."""
+        """The leg that holds the cursor, and the legs after it."""
         legs = self._legs()
         return legs if place is None else legs[self._leg_of(place, len(legs)) :]
 
     def check(self, place: SearchCursor | None) -> SearchCursor | None:
-        """A cursor whose value is of another kind was altered."""
+        """Refuses a cursor whose value has the wrong type: it was altered."""
         if place is not None:
             kinds: tuple[type, ...] = (type(None),)
             if self._name in _MOMENTS:
@@ -112,7 +112,7 @@ class Sort:
             elif self._name in _NUMBERS:
                 kinds = (int,)
             if not isinstance(place.value, kinds) or (isinstance(place.value, int) and abs(place.value) > 2**62):
-                raise invalid("cursor", "this is no cursor of ours; send the one of the page before, unaltered")
+                raise invalid("cursor", "invalid cursor; send the cursor of the previous page unchanged")
         return place
 
     def _legs(self) -> list[Leg]:
@@ -162,7 +162,7 @@ class Sort:
 
 
 def by_creation(body: SearchBody) -> list[Branch]:
-    """Disjoint sets of jobs, each of which its index yields in the order of creation."""
+    """Disjoint sets of jobs. Each has an index that yields it by creation."""
     born = span(body, "created")
     states = list(dict.fromkeys(body.state))
     if body.queue is not None:
@@ -182,7 +182,7 @@ def _priorities(body: SearchBody) -> list[int]:
 
 
 def named(body: SearchBody) -> list[Condition]:
-    """Queue, state and span of creation, for an index that is not ordered by them."""
+    """Queue, state and creation time as conditions, for an index that does not cover them."""
     conditions = span(body, "created")
     if body.queue is not None:
         conditions.append(jobs.c.queue == body.queue)
@@ -192,5 +192,5 @@ def named(body: SearchBody) -> list[Condition]:
 
 
 def _literally(condition: str) -> Condition:
-    """As the index has it: of a parameter SQLite cannot know that the index fits."""
+    """Inline SQL, as in the index: with a parameter, SQLite cannot tell that the partial index applies."""
     return cast(Condition, sa.text(condition))

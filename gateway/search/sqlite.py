@@ -1,12 +1,12 @@
-"""`read.db` as the gateway sees it: read-only, bounded in time, and gone at any moment.
+"""The gateway's sessions on `read.db`: read-only and bounded in time.
 
-The mirror may delete or replace the file while we run, so every question looks at the path first: another inode means
-another file, and the thread's connection is opened anew. The inode is compared again after the first read, so that a
-connection that straddled a swap is never used.
+The mirror may delete or replace the file at any time. So every query checks the inode of the path first and reopens the
+connection if it changed. The inode is compared again after the first read, so a connection that straddled a swap is
+never used.
 
-Each question runs in one read transaction. One that exceeds its budget is interrupted: a long reader would keep the
-mirror from cutting its log. What cannot be read is refused as READ_DB_UNAVAILABLE, and damage is noted beside the file,
-where the mirror finds it and builds anew.
+Each query runs in one read transaction. A query that exceeds its budget is interrupted, because a long reader stops the
+mirror from truncating the WAL. A database that cannot be read gives READ_DB_UNAVAILABLE. If it is damaged, the session
+writes a rebuild request beside the file, and the mirror rebuilds it.
 """
 
 import sqlite3
@@ -24,13 +24,13 @@ from gateway.search.session import OutOfTime, Prepared, ReadSession, Statement, 
 
 T = TypeVar("T")
 
-OPEN_TRIES = 5  # a file that is swapped while it is opened is opened anew; rebuilds are not that frequent
-_STEPS_BETWEEN_LOOKS = 5_000  # of SQLite's machine, some tens of microseconds
+OPEN_TRIES = 5  # a file swapped during opening is opened again; rebuilds are rarer than that
+_STEPS_BETWEEN_LOOKS = 5_000  # SQLite VM instructions between deadline checks, some tens of microseconds
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class _Compiler(sqlite.base.SQLiteCompiler):
-    """SQLAlchemy leaves hints out for SQLite; ours name the index that a list is read along."""
+    """SQLAlchemy ignores hints for SQLite; this compiler renders them as INDEXED BY."""
 
     def get_from_hint_text(self, table: Any, text: str | None) -> str | None:
         return text
@@ -41,7 +41,7 @@ DIALECT.statement_compiler = _Compiler
 
 
 class SqliteSession:
-    """One thread's connection. Questions are functions of it."""
+    """One thread's connection. A query is a function that takes it."""
 
     is_postgresql = False
 
@@ -83,17 +83,17 @@ class SqliteSession:
             try:
                 return question(self)
             finally:
-                if connection.in_transaction:  # SQLite ends it by itself after damage, and that error must stay visible
+                if connection.in_transaction:  # after damage SQLite has ended it; a second error would hide the first
                     connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             if _code(error) == sqlite3.SQLITE_INTERRUPT:
                 raise too_long(self._budget_ms) from None
             self._note_damage(error)
             self.close()
-            raise unavailable("the search database cannot be read; it is rebuilt by itself") from error
+            raise unavailable("the search database cannot be read; it will be rebuilt automatically") from error
         except OSError as error:
             self.close()
-            raise unavailable("the search database is not there; it is being built") from error
+            raise unavailable("the search database is being built; retry in a moment") from error
 
     def close(self) -> None:
         if self._connection is not None:
@@ -112,7 +112,7 @@ class SqliteSession:
             except sqlite3.OperationalError:
                 if self._path.stat().st_ino == inode:
                     raise
-        raise FileNotFoundError("swapped again and again while it was opened")
+        raise FileNotFoundError("replaced several times while it was opened")
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -125,7 +125,7 @@ class SqliteSession:
             jq.functions(connection)
             tags.functions(connection)
             connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
-            connection.execute("SELECT count(*) FROM mirror_meta").fetchall()  # opens the log of this very file
+            connection.execute("SELECT count(*) FROM mirror_meta").fetchall()  # opens the WAL of this inode
         except sqlite3.Error:
             connection.close()
             raise
@@ -139,9 +139,9 @@ class SqliteSession:
             try:
                 mark_damaged(self._path, self._inode or self._path.stat().st_ino)
             except OSError:
-                pass  # a directory that we may not write to: the mirror has to find out by itself
+                pass  # no permission to write there; the mirror has to detect the damage itself
 
 
 def _code(error: sqlite3.Error) -> int:
-    """The primary code; 0 when the error came from Python and not from SQLite."""
+    """SQLite's primary result code; 0 if the error came from Python."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,6 +1,7 @@
-"""Tags as a condition on a row of `jobs`, by JSON's own types: the text "1", the number 1 and true are three values.
+"""The tag filter as a condition on a row of `jobs`. JSON types count: "1", 1 and true are three different values.
 
-SQLite reads the tags itself, but for those with a backslash: it ends a text at an escaped NUL. Python reads those.
+SQLite evaluates the tags itself, unless they hold a backslash: it ends a string at an escaped NUL. Python evaluates
+those.
 """
 
 import json
@@ -20,7 +21,7 @@ _INT64 = range(-(2**63), 2**63)
 
 def has_tag(key: str, value: TagValue, is_postgresql: bool = False) -> sa.ColumnElement[bool]:
     known = stored(key, value)
-    if is_postgresql:  # along an index of its own; of a key that stands there twice, the last counts
+    if is_postgresql:  # has its own index; jsonb keeps the last of a duplicate key
         wanted = sa.cast(sa.literal(json.dumps({key: value}).replace("\\u0000", "\\ufffd")), postgresql.JSONB)
         return sa.literal_column("jobs.tags_json").bool_op("@>")(wanted)
     tag = sa.func.json_each(_object(jobs.c.tags)).table_valued("key", "value", "type", name="tag")
@@ -37,29 +38,29 @@ def has_tag(key: str, value: TagValue, is_postgresql: bool = False) -> sa.Column
 
 
 def stored(key: str, value: TagValue) -> str | int | float:
-    """As SQLite holds it: a truth as 1 or 0, a number that is too long for an integer as a real."""
+    """The value as SQLite stores it: a boolean as 1 or 0, an integer beyond 64 bits as a real."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int) and value not in _INT64:
         try:
             return float(value)
         except OverflowError:
-            raise invalid(f"tags.{key}", "no tag can hold so large a number") from None
+            raise invalid(f"tags.{key}", "the number is too large") from None
     return value
 
 
 def functions(connection: sqlite3.Connection) -> None:
-    """Registers what conditions call; once for each connection."""
+    """Registers the SQL functions that conditions call, on a new connection."""
     connection.create_function("corvo_has_tag", 3, _has_tag, deterministic=True)
 
 
 def _object(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """What SQLite cannot read as JSON has no tags; a mistake there must not fail the search of all others."""
+    """Treats invalid JSON as no tags: one bad row must not fail the whole search."""
     return sa.case((sa.func.json_valid(column) == 1, column), else_=sa.literal_column("'{}'"))
 
 
 def _has_tag(tags: str, key: str, value: str) -> bool:
-    """Of a key that stands there twice, either counts, as it does for SQLite."""
+    """If a key is duplicated, a match of any of its values counts, as in SQLite."""
     wanted = json.loads(value)
     try:
         pairs = json.loads(tags, object_pairs_hook=list)

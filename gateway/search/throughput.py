@@ -1,7 +1,7 @@
-"""Throughput from the minutes that are over and the one that each queue's row still counts.
+"""Throughput per minute, from `queue_minutes` and from the newest minute in each queue's own row.
 
-A queue's newest minute is written when a later one brings a change; until then it is the difference between the queue's
-totals and those that the minute began with, and this also where it has long been over.
+A queue's newest minute is written to `queue_minutes` when a later minute brings a change. Until then, even long after
+it ended, it is the difference between the queue's totals and the totals at its start.
 """
 
 import time
@@ -51,7 +51,7 @@ async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = No
 
 
 def _sum(amount: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """PostgreSQL would make a decimal of it."""
+    """PostgreSQL's sum of integers is a decimal without the cast."""
     return sa.cast(sa.func.sum(amount), sa.BigInteger)
 
 
@@ -67,8 +67,8 @@ def _over(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int
 
 
 def _newest(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
-    """A shard's clock may be a little ahead of ours: what it has counted belongs to the last minute that we show."""
-    last = sa.bindparam(None, within.last, sa.Integer, literal_execute=True)  # the same text where it is grouped by
+    """A shard's clock may be ahead of this one; such a minute is counted in the last one shown."""
+    last = sa.bindparam(None, within.last, sa.Integer, literal_execute=True)  # GROUP BY needs the identical text
     minute = sa.case((queues.c.minute > last, last), else_=queues.c.minute)
     statement = (
         sa.select(minute, *(_sum(amount) for amount in NEWEST)).where(queues.c.minute >= within.first).group_by(minute)

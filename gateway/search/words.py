@@ -1,7 +1,8 @@
-"""Jobs by words on PostgreSQL, which has no index of them: the newest jobs first, slice by slice, while there is time.
+"""Full-text search on PostgreSQL, which has no word index here: scans the newest jobs first, in slices, until a
+deadline.
 
-Their texts are read by the same index as on SQLite, made in memory for each slice, so that a word is the same
-everywhere. A walk that runs out of time says so.
+Each slice goes into an in-memory FTS5 index with the tokenizer of the SQLite index, so a word means the same on both. A
+scan that runs out of time says so.
 """
 
 import sqlite3
@@ -15,7 +16,7 @@ from gateway.readdb.text_index import IN_MEMORY, PART_CHARS_MAX, document
 from gateway.search.session import OutOfTime, ReadSession
 
 SLICE = 500
-SHARE = 0.8  # of the time that is left; the rest is for reading the page that was found
+SHARE = 0.8  # of the remaining time; the rest is for reading the rows of the page
 
 _ERRORS = (
     sa.select(sa.func.string_agg(job_errors.c.error, "\n"))
@@ -30,7 +31,7 @@ Place = tuple[str, str, int]
 
 
 def found(session: ReadSession, expression: str, wanted: int) -> tuple[list[int], bool]:
-    """The newest jobs that fit, and whether enough were found or all were looked at."""
+    """The newest matching jobs, and whether the scan found enough or reached the end."""
     end_ms = session.left_ms * (1 - SHARE)
     seqs: list[int] = []
     place: Place | None = None
@@ -48,7 +49,7 @@ def found(session: ReadSession, expression: str, wanted: int) -> tuple[list[int]
 
 
 def fitting(jobs: Iterable[Any], expression: str) -> list[int]:
-    """Of jobs (seq, payload, tags, result, errors) those that fit, by an index of their own."""
+    """The `seq` of each job (seq, payload, tags, result, errors) that matches, by a temporary index."""
     memory = sqlite3.connect(":memory:")
     try:
         for statement in IN_MEMORY.make:

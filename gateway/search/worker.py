@@ -1,4 +1,4 @@
-"""One worker, merged over the shards that know it, with the jobs that it has now."""
+"""One worker, merged from all shards that know it, with its active jobs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ async def answer(read_db: ReadDb, worker_id: str) -> WorkerDetail:
     def question(session: ReadSession) -> WorkerDetail:
         worker = find(session, worker_id)
         if worker is None:
-            raise Refusal("WORKER_NOT_FOUND", f"no worker {worker_id!r} has been heard of lately")
+            raise Refusal("WORKER_NOT_FOUND", f"no worker {worker_id!r} has been seen recently")
         ((active_jobs,),) = session.rows(_active(worker_id, sa.func.count()))
         return WorkerDetail(
             id=worker_id,
@@ -43,7 +43,7 @@ def _active(worker_id: str, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     return (
         sa.select(*columns)
         .select_from(jobs)
-        .where(jobs.c.state == sa.literal_column("'active'"))  # literally, or SQLite cannot know that the index fits
+        .where(jobs.c.state == sa.literal_column("'active'"))  # inline: a parameter would rule out the partial index
         .where(jobs.c.worker_id == worker_id)
         .with_hint(jobs, f"INDEXED BY {BY_WORKER.name}", "sqlite")
     )

@@ -1,4 +1,4 @@
-"""Workers that have claimed jobs, merged over the shards that know them, and those that wait for a job now."""
+"""Workers that have claimed jobs or wait for one now, merged from all shards that know them."""
 
 import json
 import time
@@ -13,8 +13,8 @@ from gateway.readdb.schema import BY_WORKER, jobs, presence
 from gateway.readdb.schema import workers as table
 from gateway.search.database import Prepared, ReadDb, ReadSession
 
-WAITING_NS_MAX = 65_000_000_000  # the longest poll and a little: a waiting worker not seen for so long has left
-ROWS_MAX = 20_000  # of one worker per shard; beyond that a list is no answer any more
+WAITING_NS_MAX = 65_000_000_000  # the longest poll plus a margin; a waiting worker not seen for longer has left
+ROWS_MAX = 20_000  # one row per worker and shard; a longer list helps nobody
 
 
 def _select(of: sa.Table) -> sa.Select[Any]:
@@ -30,7 +30,7 @@ def _select(of: sa.Table) -> sa.Select[Any]:
 _ALL = (Prepared(_select(table)), Prepared(_select(presence)))
 _ACTIVE_JOBS = Prepared(
     sa.select(jobs.c.worker_id, sa.func.count())
-    .where(jobs.c.state == sa.literal_column("'active'"))  # literally, or SQLite cannot know that the index fits
+    .where(jobs.c.state == sa.literal_column("'active'"))  # inline: a parameter would rule out the partial index
     .where(jobs.c.worker_id.is_not(None))
     .group_by(jobs.c.worker_id)
     .with_hint(jobs, f"INDEXED BY {BY_WORKER.name}", "sqlite")
@@ -38,7 +38,7 @@ _ACTIVE_JOBS = Prepared(
 
 
 class Sighting(msgspec.Struct):
-    """One worker as one shard knows it, then as all of them together do."""
+    """One worker as seen by one shard, or merged from all shards."""
 
     hostname: str
     queues: set[str]
@@ -50,7 +50,7 @@ class Sighting(msgspec.Struct):
 
 
 async def answer(read_db: ReadDb) -> list[WorkerView]:
-    """Newest first: the one that started last."""
+    """Most recently started first."""
     return await read_db.ask(_answer)
 
 
@@ -71,7 +71,7 @@ def find(session: ReadSession, worker_id: str) -> Sighting | None:
 def _sightings(
     session: ReadSession, known: sa.Select[Any] | Prepared, waiting: sa.Select[Any] | Prepared
 ) -> dict[str, Sighting]:
-    """Workers by their id, each as all shards together know it."""
+    """Workers by id, each merged from all shards."""
     workers: dict[str, Sighting] = {}
     oldest = to_rfc3339(time.time_ns() - WAITING_NS_MAX)
     for statement, is_waiting in ((known, False), (waiting, True)):
@@ -99,7 +99,7 @@ def _merge(one: Sighting, other: Sighting) -> Sighting:
         queues=one.queues | other.queues,
         last_heartbeat=newer.last_heartbeat,
         started_at=min(one.started_at, other.started_at),
-        pool_size=newer.pool_size or older.pool_size,  # not every call says it
+        pool_size=newer.pool_size or older.pool_size,  # not every call sends it
         version=newer.version or older.version,
         is_waiting=one.is_waiting or other.is_waiting,
     )

@@ -1,13 +1,13 @@
-"""`payload_jq`: a small part of jq, read by a parser of our own and answered by SQLite.
+"""`payload_jq`: a small subset of jq, with its own parser, evaluated by the read database.
 
-    tokens, parser → syntax       the text as a tree; a mistake is refused with its column
-    sql                           the tree as an expression of SQLAlchemy, for the payloads that SQLite reads exactly
-    postgres, patterns            the same for PostgreSQL, which reads all that it can hold
-    evaluation                    the tree over one payload in Python, for the others: those with a backslash
+    tokens, parser → syntax       parse the text into a tree; a syntax error names its column
+    sql                           the tree as a SQLAlchemy expression for SQLite, for payloads without a backslash
+    evaluation                    the tree on one payload in Python, for payloads with a backslash
+    postgres, patterns            the tree as a SQLAlchemy expression for PostgreSQL, for all payloads
     matching                      regular expressions
-    literals                      what an index may look for first
+    literals                      strings that the trigram index can look up first
 
-The language, for its users: docs/reference/payload-jq.md.
+User documentation of the language: docs/reference/payload-jq.md.
 """
 
 import sqlite3
@@ -26,9 +26,9 @@ __all__ = ["condition", "functions", "literals"]
 
 
 def condition(text: str, payload: sa.ColumnElement[Any], is_postgresql: bool = False) -> sa.ColumnElement[bool]:
-    """The expression over a column of JSON; refuses, with the column of the mistake, what is none.
+    """Compiles the expression into a condition on a JSON column; refuses a syntax error and names its column.
 
-    On SQLite the connection must know `functions`; on PostgreSQL the column is a jsonb. What is no JSON does not match.
+    On SQLite the connection needs `functions`; on PostgreSQL the column is a jsonb. Invalid JSON does not match.
     """
     if is_postgresql:
         return sa.case((payload.is_not(None), postgres.compiled(parse(text), payload)), else_=sa.false())
@@ -42,18 +42,17 @@ def condition(text: str, payload: sa.ColumnElement[Any], is_postgresql: bool = F
 
 
 def functions(connection: sqlite3.Connection) -> None:
-    """Registers what conditions call; once for each connection."""
+    """Registers the SQL functions that conditions call, on a new connection."""
     connection.create_function("corvo_matches", 2, matches, deterministic=True)
     connection.create_function("corvo_is_found", 2, is_found, deterministic=True)
     connection.create_function("corvo_is_equal", 2, is_equal_json, deterministic=True)
 
 
 def literals(text: str) -> list[str]:
-    """Strings of which every payload that matches holds *all*, verbatim, *or it holds a backslash*.
+    """Every matching payload holds *all* of these strings verbatim, *or it holds a backslash*.
 
-    A producer may have written any character as an escape (`\\u0061` for `a`), so nothing is certain of a payload that
-    holds one. Whoever looks these strings up in an index must therefore add the payloads with a backslash:
-    `(payload has every literal) or (payload has a backslash)`, and then apply `condition` to what is found. Keys and
-    whole strings come with their quotes, which makes even short ones worth looking up.
+    A producer may write any character as an escape (`\\u0061` for `a`), so a payload with a backslash may match without
+    holding them. An index lookup must therefore select `(every literal) or (a backslash)` and then apply `condition` to
+    the candidates. Keys and whole strings include their quotes, which makes even short ones selective.
     """
     return literals_of(parse(text))

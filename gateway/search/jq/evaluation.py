@@ -1,7 +1,7 @@
-"""A condition over one payload in Python: exact for every payload, and several times slower than SQLite.
+"""Evaluates a condition on one payload in Python: exact for every payload, but several times slower than SQLite.
 
-Used for the payloads that SQLite reads otherwise than JSON says: those with a backslash. Up to version 3.44 it compares
-keys as they are written, so that `"\\u0061"` is not `a`, and in all versions a string ends at `\\u0000`.
+It serves payloads with a backslash, where SQLite deviates from JSON: up to version 3.44 SQLite compares keys as
+written, so `"\\u0061"` is not `a`; and in all versions it ends a string at `\\u0000`.
 """
 
 import json
@@ -38,7 +38,7 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">
 
 
 def matches(payload: str | None, text: str) -> bool:
-    """Whether the payload fits the expression; what is no JSON fits none."""
+    """Whether the payload matches the expression; invalid JSON never does."""
     try:
         document = _decode(payload or "")
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def _compared(left: Any, operator: str, right: Any) -> bool:
 
 
 def is_equal(left: Any, right: Any) -> bool:
-    """Deep, and true is not 1."""
+    """Deep equality, in which true is not 1."""
     if type_name(left) != type_name(right):
         return False
     if isinstance(left, list):
@@ -161,7 +161,7 @@ def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 _decode = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_int=number_of, parse_constant=_refused).decode

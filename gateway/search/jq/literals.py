@@ -1,6 +1,6 @@
-"""What must stand in the stored text of a payload that fits, so that an index of substrings can look for it first.
+"""Strings that the text of every matching payload must contain, so that the trigram index can look them up first.
 
-Holds for payloads without a backslash alone: there a string of n characters is stored as these n, in quotes.
+This holds only for payloads without a backslash: they store a string as its own characters, in quotes.
 """
 
 from gateway.search.jq.syntax import (
@@ -43,8 +43,8 @@ def literals_of(condition: Condition) -> list[str]:
         case EndsWith(path, text):
             found = [*_keys(path), f'{text}"']
         case _:
-            found = []  # what is negated, and lengths and types, fit payloads that lack the path
-    # What does not print is left out: an index need not know how to look for a NUL.
+            found = []  # negations, lengths and types also match payloads without the path
+    # Unprintable strings are left out: the index need not support a NUL.
     return [literal for literal in dict.fromkeys(found) if literal and literal.isprintable()]
 
 
@@ -69,7 +69,7 @@ def _one_of(path: Path, options: list[Scalar]) -> list[str]:
 
 
 def _spelt(value: Scalar) -> str:
-    """A value has one spelling, or none that is certain: 1, 1.0 and 10e-1 are one number."""
+    """The only spelling of a value; empty for numbers, since 1, 1.0 and 10e-1 are equal."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:

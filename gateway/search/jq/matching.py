@@ -1,6 +1,6 @@
-"""Regular expressions by RE2: time linear in the text, whatever the pattern; bounded memory.
+"""Regular expressions by RE2: linear time for every pattern, and bounded memory.
 
-What a linear engine cannot do, RE2 refuses: backreferences, look-around, huge repetitions.
+RE2 rejects patterns that a linear engine cannot run: backreferences, look-around, huge repetitions.
 """
 
 from functools import lru_cache
@@ -8,8 +8,8 @@ from typing import Any
 
 import re2
 
-MEMORY_MAX = 1024 * 1024  # of a pattern; one that needs more is refused
-PATTERNS_KEPT = 64  # by us; the package keeps 128
+MEMORY_MAX = 1024 * 1024  # per pattern; one that needs more is refused
+PATTERNS_KEPT = 64  # on top of the package's own cache of 128
 
 
 def _options() -> Any:
@@ -29,7 +29,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def refusal_of(pattern: str) -> str | None:
-    """Why it is no pattern, or None."""
+    """Why RE2 rejects the pattern, or None."""
     try:
         _compiled(pattern)
     except re2.error as error:
@@ -39,5 +39,5 @@ def refusal_of(pattern: str) -> str | None:
 
 
 def is_found(pattern: str, text: str) -> bool:
-    """Anywhere in the text, as jq's `test`. Half a surrogate pair has no bytes that RE2 could look at: it is a `?`."""
+    """Whether the pattern matches anywhere in the text, as jq's `test` does. A lone surrogate is read as `?`."""
     return _compiled(pattern).search(text.encode(errors="replace")) is not None

@@ -1,8 +1,8 @@
-"""From tokens to the tree, by recursive descent: a method for each rule of the grammar in docs/reference/payload-jq.md.
+"""Recursive-descent parser: one method for each rule of the grammar in docs/reference/payload-jq.md.
 
-expression = disjunction { "|" "not" }          weakest: as in jq, a pipe takes all that stands before it
+expression = disjunction { "|" "not" }          the pipe binds weakest, as in jq: it takes everything before it
 negation   = "not" negation | comparison
-comparison = "(" expression ")" | operand …     a function is piped to its path alone: `.a | length > 5 and .b`
+comparison = "(" expression ")" | operand …     a function takes only its path: `.a | length > 5 and .b`
 """
 
 from typing import cast
@@ -126,7 +126,7 @@ class _Parser:
         return condition
 
     def _operand(self) -> Value | Condition | None:
-        """A path with what it is piped to, or a value in parentheses; nothing is taken where neither stands."""
+        """A path with its function, or a value in parentheses; None, with no token consumed, if neither is next."""
         if self._is_path():
             return self._piped()
         if not self._is_sign("("):
@@ -146,12 +146,12 @@ class _Parser:
         if operand is None:
             raise self._expected(what)
         if not isinstance(operand, Path | Length | Type):
-            raise mistake(at.column, f"expected {what}: true and false of a test are joined by and, or, not")
+            raise mistake(at.column, f"expected {what}: join tests with and, or, not")
         return operand
 
     def _fitting(self, compare: Compare, at: Token) -> Compare:
         if compare.operator not in ("==", "!=") and at.text in _CONSTANTS:
-            raise mistake(at.column, f"expected a number or a string; {at.text} is neither more nor less than anything")
+            raise mistake(at.column, f"expected a number or a string; {at.text} has no order")
         return compare
 
     def _piped(self) -> Value | Condition:
@@ -187,7 +187,7 @@ class _Parser:
             return EndsWith(path, text)
         problem = refusal_of(text)
         if problem is not None:
-            raise mistake(argument.column, f"expected a regular expression in the syntax of RE2: {problem}")
+            raise mistake(argument.column, f"expected a regular expression in RE2 syntax: {problem}")
         return Matches(path, text)
 
     def _is_path(self) -> bool:

@@ -1,10 +1,11 @@
-"""A condition as an expression of PostgreSQL, over `jobs.payload_json`: a `jsonb`, or NULL where there is none.
+"""Compiles a condition for PostgreSQL, on `jobs.payload_json`: a `jsonb`, or NULL if the payload does not fit into one.
 
-Values, keys and patterns are bound parameters. Every condition is true or false, never NULL. `CASE` keeps what could
-fail away from what is of another type: PostgreSQL may try both sides of an `AND`.
+Values, keys and patterns are bound parameters. Every condition is true or false, never NULL. PostgreSQL may evaluate
+both sides of an `AND`, so a `CASE` guards each operation that fails on other types.
 
-Numbers are decimals here. One literal that is no whole number of 64 bits is a double, as it is on SQLite, and what it
-is compared with becomes one; two paths are compared as decimals, exactly. `docs/how-to/use-postgresql.md` has the rest.
+Numbers are decimals here. A literal that is not a 64-bit integer is a double, as on SQLite, and so is the value
+compared with it. Two paths are compared as decimals, exactly. The other differences are in
+`docs/how-to/use-postgresql.md`.
 """
 
 import json
@@ -87,11 +88,11 @@ def _tested(condition: Contains | StartsWith | EndsWith | Matches | Has, found: 
             return _if_is(found, "string", is_so)
         case Matches(_, pattern):
             return _if_is(found, "string", text.bool_op("~")(_bound(to_postgresql(pattern))))
-    raise AssertionError(f"no condition of ours: {condition}")
+    raise AssertionError(f"unknown condition: {condition}")
 
 
 def _found(value: Value, document: Sql) -> Sql:
-    """A jsonb; what is not there is null."""
+    """The value as jsonb; null if it is missing."""
     match value:
         case Path():
             return _at(value, document)
@@ -106,14 +107,14 @@ def _at(path: Path, document: Sql) -> Sql:
     for step in path.steps:
         if isinstance(step, str):
             found = found.op("->")(_bound(step))
-        else:  # a scalar, to PostgreSQL, is its own first and last element
+        else:  # PostgreSQL treats a scalar as an array of one element
             is_array = sa.func.jsonb_typeof(found) == "array"
             found = sa.case((is_array, found.op("->")(sa.literal(step, sa.Integer))))
     return sa.func.coalesce(found, _NULL)
 
 
 def _length(found: Sql) -> Sql:
-    """Characters, elements or keys; 0 of null; nothing of numbers, true and false."""
+    """The number of characters, elements or keys; 0 for null; null for numbers, true and false."""
     kind = sa.func.jsonb_typeof(found)
     keys = (
         sa.select(sa.func.count()).select_from(sa.func.jsonb_object_keys(found).table_valued("key")).scalar_subquery()
@@ -145,7 +146,7 @@ def _equals(found: Sql, literal: Scalar) -> Test:
 
 
 def _compared_number(found: Sql, operator: str, literal: int | float) -> Test:
-    """Whole numbers of 64 bits exactly, with doubles too; all others as doubles."""
+    """A 64-bit integer is compared exactly, also with doubles; any other literal as a double."""
     number = sa.cast(found, sa.Numeric)
     is_exact = number.bool_op(operator)(sa.cast(sa.literal(str(Decimal(literal))), sa.Numeric))
     if isinstance(literal, int) and literal in _INT64:
@@ -156,7 +157,7 @@ def _compared_number(found: Sql, operator: str, literal: int | float) -> Test:
 
 
 def _double(number: Sql) -> Sql:
-    """PostgreSQL refuses a decimal that no double can hold; here it is infinite, or nothing."""
+    """PostgreSQL's cast fails outside a double's range; here the result is infinite or zero."""
     too_large: sa.ColumnElement[Any] = sa.literal_column("1.797693134862315808e308")
     return sa.case(
         (number >= too_large, sa.literal_column("'Infinity'::float8")),
@@ -181,7 +182,7 @@ def _compared(left: Sql, operator: Operator, right: Sql) -> Test:
 
 
 def _contains(found: Sql, what: Scalar) -> Test:
-    """An element of an array; of a string, a part."""
+    """Whether it is an element of the array, or a substring of the string."""
     element = sa.func.jsonb_array_elements(found).table_valued("value", name="element")
     is_element = sa.exists(sa.select(sa.literal_column("1")).select_from(element).where(_equals(element.c.value, what)))
     kind = sa.func.jsonb_typeof(found)
@@ -196,7 +197,7 @@ def _if_is(found: Sql, kind: str, test: Test) -> Test:
 
 
 def _text(found: Sql) -> Sql:
-    """Of a string, without its quotes; by code points, as everywhere."""
+    """The string without its quotes, compared by code points as everywhere."""
     return sa.collate(found.op("#>>")(sa.literal_column("'{}'::text[]")), "C")
 
 
@@ -205,5 +206,5 @@ def _bound(text: str) -> Sql:
 
 
 def _sound(text: str) -> str:
-    """A NUL has no place in PostgreSQL; payloads have lost theirs in the same way."""
+    """PostgreSQL cannot store a NUL; the mirror replaces it in payloads the same way."""
     return text.replace("\0", "\ufffd")

@@ -1,11 +1,12 @@
-"""A condition as an expression of SQLite. Each leaf is a function here, so that another database can stand beside.
+"""Compiles a condition for SQLite.
 
-Written for payloads without a backslash (`__init__.py` sees to that): their keys and strings are stored as they are,
-so a JSON path finds a key exactly, and a key that would need an escape is certainly not there. Values, keys and paths
-are bound parameters. Every condition is 0 or 1, never NULL: `not` would not turn a NULL round.
+It handles only payloads without a backslash (`__init__.py` ensures that). They store keys and strings verbatim, so a
+JSON path finds a key exactly, and a key that needs an escape is absent. Values, keys and paths are bound parameters.
+Every condition is 0 or 1, never NULL, because `NOT NULL` would be NULL.
 
-Traps, each held by a test: `json_extract` gives true and false as 1 and 0, arrays and objects as text; `json_each`
-takes a scalar for an array of one; CAST would lend its affinity to a comparison, so that the string "1.5" equals 1.5.
+Traps, each covered by a test: `json_extract` gives true and false as 1 and 0, and arrays and objects as text;
+`json_each` treats a scalar as an array of one; CAST gives a comparison its affinity, so the string "1.5" would equal
+1.5.
 """
 
 import math
@@ -46,7 +47,7 @@ _NESTED = ("array", "object")
 
 
 class SqlMatch(NamedTuple):
-    """What a value is in SQL. `kind` is a word of SQLite's `json_type`, or NULL where there is nothing."""
+    """A value in SQL. `kind` is its `json_type`, or NULL if it is missing."""
 
     value: Sql
     kind: Sql
@@ -54,7 +55,7 @@ class SqlMatch(NamedTuple):
 
     @property
     def name(self) -> Sql:
-        """The type as jq calls it."""
+        """The type name in jq."""
         if self.known_name is not None:
             return self.known_name
         return sa.case(
@@ -95,7 +96,7 @@ def _tested(condition: Contains | StartsWith | EndsWith | Matches, payload: Sql)
             return _contains(path, found, what, payload)
         case StartsWith(_, text):
             is_so: Test = sa.func.substr(found.value, 1, len(text)) == text
-        case EndsWith(_, text):  # the last 0 characters, to `substr`, are all of them
+        case EndsWith(_, text):  # `substr(x, -0)` is the whole string
             is_so = sa.func.substr(found.value, -len(text)) == text if text else sa.true()
         case Matches(_, pattern):
             is_so = sa.func.corvo_is_found(pattern, found.value, type_=sa.Boolean)
@@ -118,7 +119,7 @@ def _at(path: Path, payload: Sql) -> SqlMatch:
 
 
 def _place(path: Path, payload: Sql) -> tuple[Sql, str]:
-    """The document and the JSON path in it. A key that needs an escape is looked for where it is not either."""
+    """The document and the JSON path in it. A key that needs an escape is absent: the path leads nowhere."""
     if any(isinstance(step, str) and _NEEDS_ESCAPE.search(step) for step in path.steps):
         return _EMPTY, "$.nothing"
     return payload, "$" + "".join(map(_step, path.steps))
@@ -131,7 +132,7 @@ def _step(step: str | int) -> str:
 
 
 def _length(path: Path, found: SqlMatch, payload: Sql) -> SqlMatch:
-    """Characters, elements or keys; 0 of null; nothing of numbers, true and false."""
+    """The number of characters, elements or keys; 0 for null; null for numbers, true and false."""
     document, place = _place(path, payload)
     inside = sa.func.json_each(document, place).table_valued("key")
     count = sa.select(sa.func.count(inside.c.key.distinct())).select_from(inside).scalar_subquery()
@@ -154,7 +155,7 @@ def _compared_with_literal(found: SqlMatch, operator: Operator, literal: Scalar)
 
 
 def _equals(found: SqlMatch, literal: Scalar) -> Test:
-    """By the value alone wherever that is exact: a million rows are scanned this way."""
+    """Compares only the value where that is exact: this runs on every row of a scan."""
     if literal is None:
         return found.value.is_(None)
     if isinstance(literal, bool):
@@ -167,12 +168,12 @@ def _equals(found: SqlMatch, literal: Scalar) -> Test:
 
 
 def _is(left: Sql, right: Sql | str) -> Test:
-    """Equal, and NULL is equal to NULL. SQLAlchemy's own word for it loses an `IN` inside of `left`."""
+    """Equality in which NULL equals NULL. SQLAlchemy's own operator for it loses an `IN` inside `left`."""
     return left.bool_op("IS")(right)
 
 
 def _is_one_of(found: SqlMatch, literals: list[Scalar]) -> Test:
-    """One lookup for all the strings; every other value by itself, once. A set alone would take true for 1."""
+    """One `IN` for all strings, one test for each other value: an `IN` over all would take true for 1."""
     different = {(type(literal), literal): literal for literal in literals}.values()
     plain = [literal for literal in different if isinstance(literal, str) and not literal.startswith(("[", "{"))]
     others = [literal for literal in different if literal not in plain]
@@ -183,7 +184,7 @@ def _is_one_of(found: SqlMatch, literals: list[Scalar]) -> Test:
 
 
 def _bound(literal: Scalar) -> Sql:
-    """A double is read by SQLite from its text, as those of payloads are: both are rounded alike."""
+    """SQLite parses a double from its text, as it does in payloads, so both round alike."""
     if not isinstance(literal, float):
         return sa.literal(literal)
     text = repr(literal) if math.isfinite(literal) else f"{literal}".replace("inf", "1e999")
@@ -203,7 +204,7 @@ def _compared(left: SqlMatch, operator: Operator, right: SqlMatch) -> Test:
 
 
 def _contains(path: Path, found: SqlMatch, what: Scalar, payload: Sql) -> Test:
-    """An element of an array; of a string, a part."""
+    """Whether it is an element of the array, or a substring of the string."""
     document, place = _place(path, payload)
     element = sa.func.json_each(document, place).table_valued("atom", "type")
     is_element = sa.exists(

@@ -1,7 +1,7 @@
-"""What an expression says, once it is read: a tree of small structs, free of any database.
+"""The syntax tree of an expression, independent of any database.
 
-A value is a path, the length or the type of what is there, or a literal; everything else is a condition: true or false,
-never null. `steps` of a path are keys and positions; a negative position counts from the end.
+A value is a path, the length or type of a path, or a literal. Everything else is a condition: true or false, never
+null. The `steps` of a path are keys and positions; a negative position counts from the end.
 """
 
 from typing import Literal as One

@@ -1,7 +1,6 @@
-"""From text to tokens, each with its column. Strings and numbers are those of JSON.
+"""Splits the text into tokens, each with its column. Strings and numbers follow JSON.
 
-Columns count characters from 1, as an editor does. A mistake anywhere in an expression is made by `mistake`, so that
-all refusals read alike.
+Columns count characters from 1, as editors do. `mistake` makes every refusal, so that all read alike.
 """
 
 import json
@@ -29,7 +28,7 @@ class Token(NamedTuple):
     kind: Kind
     value: str | int | float  # a field without its dot, a string unquoted, a number as a number
     column: int
-    text: str  # as it was written
+    text: str  # as written
 
 
 def mistake(column: int, sentence: str) -> Refusal:
@@ -37,15 +36,15 @@ def mistake(column: int, sentence: str) -> Refusal:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens and an end. Refuses what is no token, and what is too long to be read at all."""
+    """All tokens, then an end token. Refuses unknown characters and texts that are too long."""
     size = len(text.encode(errors="surrogatepass"))
     if size > JQ_BYTES_MAX:
-        raise invalid(FIELD, f"{size} bytes long, at most {JQ_BYTES_MAX} are taken")
+        raise invalid(FIELD, f"{size} bytes long; at most {JQ_BYTES_MAX} are allowed")
     found: list[Token] = []
     place = _SPACE.match(text).end()  # type: ignore[union-attr]  # matches the empty string, too
     while place < len(text):
         if len(found) == JQ_TOKENS_MAX:
-            raise mistake(place + 1, f"more than {JQ_TOKENS_MAX} words and signs; say it shorter")
+            raise mistake(place + 1, f"more than {JQ_TOKENS_MAX} words and signs; shorten the expression")
         token = _string(text, place) if text[place] == '"' else _plain(text, place)
         found.append(token)
         place = _SPACE.match(text, place + len(token.text)).end()  # type: ignore[union-attr]
@@ -54,7 +53,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def number_of(text: str) -> int | float:
-    """Integers of 64 bits are exact; every other number is a double, as SQLite reads them."""
+    """64-bit integers are exact; every other number is a double, as in SQLite."""
     if text.lstrip("-").isdecimal():
         whole = int(text) if len(text) <= 20 else None
         return whole if whole is not None and whole in _INT64 else float(text)
@@ -70,7 +69,7 @@ def _string(text: str, place: int) -> Token:
             error.pos + 1, f"expected the rest of a JSON string: {error.msg[0].lower()}{error.msg[1:]}"
         ) from None
     except UnicodeEncodeError:
-        raise mistake(place + 1, "expected a string of whole characters; half of a surrogate pair is none") from None
+        raise mistake(place + 1, "expected a valid string; it has a lone surrogate") from None
     return Token("string", value, place + 1, text[place:end])
 
 
@@ -89,5 +88,5 @@ def _plain(text: str, place: int) -> Token:
 
 
 def shown(text: str) -> str:
-    """As it stands in a sentence: short, and nothing in it that a terminal would obey."""
+    """The text for an error sentence: shortened, and without control characters."""
     return json.dumps(text if len(text) <= 40 else text[:39] + "…", ensure_ascii=not text.isprintable())
