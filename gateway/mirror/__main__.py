@@ -1,6 +1,6 @@
 """The mirror process: `python -m gateway.mirror --run-dir run`, with the data directory as its working directory.
 
-Writes the read database and nothing else. SIGTERM (and SIGINT): commit what has arrived, close cleanly, exit 0.
+Writes only the read database. On SIGTERM or SIGINT it commits the received changes, closes cleanly and exits with 0.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from gateway.mirror.sqlite_store import SqliteStore, read_boot_id
 from gateway.mirror.store import Store
 from gateway.readdb.file import READ_DB
 
-POSTGRES_SILENCE_S = 120.0  # well above what one transaction may take: gateway/mirror/postgres_store.py
+POSTGRES_SILENCE_S = 120.0  # well above the limit of one transaction, TURN_S_MAX in postgres_store.py
 
 log = structlog.get_logger()
 
@@ -40,8 +40,8 @@ def main() -> None:
     except Locked as holder:
         raise SystemExit(f"another mirror runs on this data directory: process {holder}") from None
     die_with_parent()
-    # Lists may be a moment old; a caller may not wait, and replicas that wait for each other even less. But at nice 19
-    # a mirror on a busy machine gets no time to catch up after a start. So it steps back when it has caught up.
+    # Lists may be slightly stale, so the mirror yields to gateways and shards, most of all in a cluster. But at nice 19
+    # on a busy machine it would never catch up after a start. So it lowers its priority once it has caught up.
     first, later = (4, 15) if is_clustered(settings) else (8, 0)
     os.nice(first)
     with lock:
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _silence_allowed_s(settings: Settings) -> float:
-    """A PostgreSQL may take its time for one transaction, and one that takes too long is given up by itself."""
+    """PostgreSQL may be slow within one transaction; the store itself aborts one that takes too long."""
     if not settings.hang_timeout or address_of(settings) is None:
         return settings.hang_timeout
     return max(settings.hang_timeout, POSTGRES_SILENCE_S)
@@ -67,14 +67,14 @@ def _store(settings: Settings) -> Store[Any]:
     address = address_of(settings)
     if address is None:
         return SqliteStore(Path.cwd() / READ_DB, read_boot_id(), settings.shards)
-    from gateway.mirror.postgres_store import PostgresStore  # lazy: an extra that most installations do without
+    from gateway.mirror.postgres_store import PostgresStore  # lazy: psycopg is an optional extra
 
     identity = read_identity(Path.cwd())
     return PostgresStore(address, identity.cluster_id if identity is not None else "", settings.shards)
 
 
 class Stopping:
-    """A signal that wakes the poller: Python runs the handler, and writes a byte to a socket that is polled."""
+    """A stop signal that wakes the poller: Python writes a byte to a polled socket and runs the handler."""
 
     def __init__(self) -> None:
         self._is_set = False

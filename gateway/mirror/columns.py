@@ -1,7 +1,7 @@
-"""One record of a shard → one row of its table: a plain tuple in the order of the columns named beside it.
+"""One record of a shard → one row of its table, as a tuple in the order of the columns listed above the function.
 
-Emptiness becomes NULL; moments become text whose order is the order of time. `statements.py` makes its statements from
-the same names. Pure: no socket, no file, no clock.
+Empty values become NULL. Timestamps become text that sorts by time. `statements.py` builds its statements from the same
+column names. Pure: no socket, no file, no clock.
 """
 
 import msgspec
@@ -70,7 +70,7 @@ JOB_ERROR_COLUMNS = (
     "queue",
     "fingerprint",
 )
-# The counts stand in the order of the table; `_COUNTED` gives the same states to `queue_row`.
+# The counts have the order of the table; `_COUNTED` lists the same states for `queue_row`.
 QUEUE_COLUMNS = (
     "name",
     "shard",
@@ -87,13 +87,13 @@ QUEUE_COLUMNS = (
     "completed_total",
     "failed",
     "dead_total",
-    # The minute of the newest change, and the totals with which it began.
+    # The minute of the newest change, and the totals at its start.
     "minute",
     "minute_enqueued",
     "minute_completed",
     "minute_failed",
     "minute_dead",
-    # What somebody has decided.
+    # Controls that a user has set.
     "paused",
     "draining",
     "max_concurrency",
@@ -155,7 +155,7 @@ _to_json = msgspec.json.Encoder().encode
 
 
 def job_row(shard: int, job: Job) -> Row:
-    """PLAIN_JOB_COLUMNS. Emptiness becomes NULL; moments become text whose order is the order of time."""
+    """PLAIN_JOB_COLUMNS."""
     return (
         job.id,
         shard,
@@ -175,10 +175,10 @@ def job_row(shard: int, job: Job) -> Row:
         job.checkpoint.decode() if job.checkpoint else None,
         job.result.decode() if job.result else None,
         job.parent_id or None,
-        # A lease that is over stays in the record, but is nobody's: the answer for one job leaves it out likewise.
+        # The record keeps an expired lease, but it has no holder; the view of a single job omits it too.
         to_rfc3339(job.lease_expires_at) if job.state == State.ACTIVE else None,
-        # A job that waits for others has no date: it is filed at the end of time. One that has waited keeps its moment
-        # in the record, but waits no more.
+        # A job that depends on others has LATEST_NS as its due time, which is no date. A job that has become pending
+        # keeps its due time in the record, but no longer waits for it.
         to_rfc3339(job.due_at) if 0 < job.due_at < LATEST_NS and job.state in WAITING_FOR_A_MOMENT else None,
         to_rfc3339(job.created_at),
         to_rfc3339(job.started_at) if job.started_at else None,
@@ -248,7 +248,7 @@ def queue_row(shard: int, queue: Queue) -> Row:
 
 
 def _control_values(controls: Controls) -> Row:
-    """0 is no limit, and becomes NULL; a retention of 0 is "for ever", so only that of the server does."""
+    """A limit of 0 means none and becomes NULL. A retention of 0 means for ever; NULL is the server's default."""
     return (
         int(controls.is_paused),
         int(controls.is_draining),
@@ -273,7 +273,7 @@ def worker_row(shard: int, worker: Worker) -> Row:
 
 
 def batch_row(shard: int, batch: Batch) -> Row:
-    """`failed` is every end but success, as in the seed; the three columns behind it say which."""
+    """`failed` counts every outcome but success, as in the seed; the three columns after it split it up."""
     completed, dead, cancelled, deleted = (batch.ended[outcome] for outcome in Outcome)
     return (
         batch.id,

@@ -1,18 +1,18 @@
-"""Whether the cores are free: told by how much of one this process gets while it works."""
+"""Estimates whether cores are free from the share of a core that this process gets while it works."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-CROWDED_BELOW = 0.8  # of a core
+CROWDED_BELOW = 0.8  # share of a core
 _NEWEST = 0.2  # weight of the newest measurement
 
 
 class Contention:
-    """Work that waits for a disk or a lock looks like work that waits for a core: measure none of that."""
+    """Measure only work without I/O and locks: waiting for them looks like waiting for a core."""
 
     def __init__(self) -> None:
-        self._share = 1.0  # of a core that we got, lately
+        self._share = 1.0  # of a core, as a moving average
 
     @property
     def is_crowded(self) -> bool:

@@ -1,12 +1,11 @@
-"""An SQLite read database as its only writer sees it: one connection, raw batched statements, one transaction per turn.
+"""The writer of an SQLite read database: one connection, raw batched statements, one transaction per turn.
 
-The rows of a batch and the shard's cursor are committed together, so that after any crash of this process the file is
-a state that the shards once had, and following resumes where it stopped. `synchronous=OFF`: nothing here waits for
-the disk, because the file is derived; `sqlite_store.py` decides when it may be trusted. Only this connection
-checkpoints: SQLite before 3.51.3 can lose a WAL when two connections write or checkpoint at once.
+The rows of a batch and the shard's cursor are committed together. So after a crash of this process the file holds a
+state that the shards once had, and following resumes there. `synchronous=OFF`: no write waits for the disk, because the
+file is derived; `sqlite_store.py` decides when to trust it. Only this connection checkpoints: SQLite before 3.51.3 can
+lose a WAL when two connections write or checkpoint at once.
 
-`follow.py` is the only user. Every method may raise `sqlite3.Error`; the connection is then good for nothing but
-`close`.
+`follow.py` is the only user. Every method may raise `sqlite3.Error`; after that only `close` is allowed.
 """
 
 import sqlite3
@@ -20,26 +19,26 @@ from gateway.mirror.indexing import Indexing
 from gateway.mirror.shard_writes import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 
-WAL_BYTES_MAX = 64 * 1024 * 1024  # past it the log is cut as soon as no reader holds it
+WAL_BYTES_MAX = 64 * 1024 * 1024  # above this the WAL is truncated as soon as no reader holds it
 _BUSY_MS = 5_000  # longer than any reader's budget
 _PRAGMAS = (
     "journal_mode = WAL",
     "foreign_keys = OFF",  # declared, not enforced: rows of several shards arrive in any order
     "temp_store = MEMORY",
-    "cache_size = -32768",  # KiB: the upper levels of all indexes; the system keeps the rest
+    "cache_size = -32768",  # KiB: the upper levels of all indexes; the page cache keeps the rest
     "mmap_size = 0",  # a damaged mapped file kills the process; a damaged read is an error
     "trusted_schema = OFF",
     "cell_size_check = ON",
-    "wal_autocheckpoint = 8000",  # pages, half of WAL_BYTES_MAX: those written over and over are moved once
+    "wal_autocheckpoint = 8000",  # pages, half of WAL_BYTES_MAX: a page written many times is copied once
     f"busy_timeout = {_BUSY_MS}",
 )
 
 
 class MirrorDb:
     def __init__(self, path: Path) -> None:
-        """Opens a file that exists, or makes an empty one. `create` or `sqlite_store.py` say which it may be."""
+        """Opens the file, or makes an empty one. `create` and `sqlite_store.py` check which it should be."""
         self.path = path
-        # Without statements cached by the driver each executemany would be parsed anew; 64 hold all of ours.
+        # The driver caches prepared statements; 64 hold all of the mirror's.
         self._connection = sqlite3.connect(path, isolation_level=None, cached_statements=64)
         try:
             for pragma in _PRAGMAS:
@@ -78,7 +77,7 @@ class MirrorDb:
         return self.meta().generation
 
     def forget_the_moment(self) -> None:
-        """At the start: nobody is known to wait, and no shard is being followed yet."""
+        """At the start no worker is known to wait, and no shard is followed yet."""
         with self._transaction():
             self._connection.execute(statements.CLEAR_PRESENCE)
             self._connection.execute(statements.FALL_BEHIND_ALL)
@@ -86,11 +85,11 @@ class MirrorDb:
     # Following
 
     def cursors(self) -> list[tuple[int, int, str | None, int]]:
-        """(shard, applied index, caught up at, rows in total)."""
+        """Rows of (shard, applied index, caught up at, rows in total)."""
         return self._connection.execute(statements.READ_CURSORS).fetchall()
 
     def write(self, turns: Sequence[ShardWrite]) -> None:
-        """Everything that the turns hold, or nothing of it."""
+        """Writes all turns in one transaction."""
         with self._transaction():
             for turn in turns:
                 self._write_turn(turn)
@@ -107,7 +106,7 @@ class MirrorDb:
                 self._connection.execute(statements.REWIND_INDEX)
             if rows.put:
                 many(statement.put, rows.put)
-        if turn.stretch is not None and turn.stretch.jobs is not None:  # after all rows of the range are back
+        if turn.stretch is not None and turn.stretch.jobs is not None:  # after the rows of the range are written
             self._connection.execute(statements.NOTE_CLEARED, (*turn.stretch.jobs, turn.shard))
         if turn.presence is not None:
             self._connection.execute(statements.CLEAR_PRESENCE_OF, (turn.shard,))
@@ -116,7 +115,7 @@ class MirrorDb:
             self._connection.execute(statements.PUT_CURSOR, cursor_row(turn.cursor))
 
     def index(self, budget_ms: float) -> bool:
-        """Bring the indexes of texts up to date for about so long (`indexing.py`). Whether more is left to do."""
+        """Updates the text indexes for about `budget_ms` (`indexing.py`). True if work is left."""
         with self._transaction():
             return self._indexing.slice(budget_ms)
 
@@ -125,13 +124,13 @@ class MirrorDb:
             self._connection.executemany(statements.PUT_CURSOR, [cursor_row(cursor) for cursor in cursors])
 
     def vouch(self, shards: Sequence[int], now: int) -> None:
-        """A sign of life: these shards have had nothing new up to now."""
+        """A heartbeat: records that these shards had no changes up to now."""
         at = to_rfc3339(now)
         with self._transaction():
             self._connection.executemany(statements.VOUCH, [(at, at, shard) for shard in shards])
 
     def fall_behind(self, shard: int) -> None:
-        """The shard is out of reach, or has forgotten what came after our cursor: stop claiming to follow it."""
+        """Marks the shard as not followed: it is unreachable, or there is a gap after the cursor."""
         with self._transaction():
             self._connection.execute(statements.FALL_BEHIND, (shard,))
             self._connection.execute(statements.CLEAR_PRESENCE_OF, (shard,))
@@ -139,18 +138,18 @@ class MirrorDb:
     # The file on disk
 
     def sync(self, is_on: bool) -> None:
-        """On: each commit and checkpoint waits for the disk."""
+        """If on, each commit and checkpoint waits for the disk."""
         self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_on else 'OFF'}")
 
     def checkpoint(self, patience_ms: int = _BUSY_MS) -> bool:
-        """Move the log into the file and cut it. False when readers held it all the time."""
+        """Copies the WAL into the file and truncates it. False if readers held it all the time."""
         self._connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
         busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         return not busy
 
     def maybe_cut_log(self) -> None:
-        """A reader that stayed long lets the log grow, and SQLite never shrinks it by itself."""
+        """The WAL grows during a long read, and SQLite never shrinks it by itself."""
         log = Path(f"{self.path}-wal")
         if log.exists() and log.stat().st_size > WAL_BYTES_MAX:
             self.checkpoint(patience_ms=100)

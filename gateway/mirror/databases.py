@@ -1,12 +1,12 @@
-"""The database that readers see, and the one that may be under construction beside it.
+"""The published database, which readers see, and the one being built beside it, if any.
 
     published  building
-        ·         ·      out of reach: tried again in a while (PostgreSQL)
-        ·         ×      nothing that could be believed: readers wait
-        ×         ·      the ordinary case
-        ×         ×      a rebuild that somebody asked for: what the shards tell goes into both
+        ·         ·      unreachable: opened again later (PostgreSQL)
+        ·         ×      no trusted database: readers wait
+        ×         ·      the normal case
+        ×         ×      a requested rebuild: changes go into both
 
-A fault of the one that is being built costs the rebuild; a fault of the published one is the caller's, `follow.py`.
+A fault of the database being built ends the rebuild. `follow.py` handles a fault of the published one.
 """
 
 import time
@@ -18,7 +18,7 @@ import structlog
 from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.mirror.store import Database, Store
 
-AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # a database out of reach is tried again after so long, then twice as long, …
+AGAIN_S, AGAIN_S_MAX = 0.2, 10.0  # exponential backoff while a database is unreachable
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ class Databases:
         return self.published is not None or self.building is not None
 
     def open(self) -> None:
-        """What is published, if it can be believed."""
+        """Opens the published database if it can be trusted."""
         self.published = self.store.open_trusted()
         log.info("read database opened", database=self.store.name, generation=self.published.generation)
 
@@ -48,7 +48,7 @@ class Databases:
         self.building = self.store.begin(time.time_ns())
 
     def distrust(self) -> None:
-        """What is published, if anything, goes; what is under construction goes on."""
+        """Removes the published database, if any. A rebuild in progress goes on."""
         if self.published is not None:
             self.published.close()
             self.published = None
@@ -72,7 +72,7 @@ class Databases:
                 database.fall_behind(shard)
 
     def publish(self, cursors: Sequence[Cursor]) -> None:
-        """The finished build takes the place of what is published."""
+        """Replaces the published database with the finished build."""
         building, former = self.building, self.published
         assert building is not None
         try:
@@ -95,10 +95,10 @@ class Databases:
         try:
             self.store.abandon(building)
         except self.store.faults:
-            pass  # what is left of it goes with the next attempt
+            pass  # the next attempt removes what is left
 
     def lose(self, reason: str) -> None:
-        """Out of reach: everything is closed, and opened again in a while."""
+        """The database is unreachable: closes everything, to open it again later."""
         log.warning("read database out of reach", database=self.store.name, reason=reason, again_in_s=self._again_s)
         for database in (self.published, self.building):
             if database is not None:

@@ -1,24 +1,23 @@
-"""The mirror's loop: ask every shard what changed, write it, ask again.
+"""The mirror's loop: pull the changes of every shard, write them, pull again.
 
-A shard that has forgotten what came after our cursor (a gap), and every shard of a new database, is scanned whole; the
-scan's stretches are written as they come and the cursor moves when the last one is in (`course.py`).
+Every shard of a new database is scanned whole, and so is a shard with a gap, whose feed no longer has the changes after
+the cursor. The pieces of a scan are written as they arrive; the cursor moves with the last one (`course.py`).
 
-    scan ──last piece──▶ catching up ──a short batch──▶ following (questions parked at the shard)
+    scan ──last piece──▶ catching up ──a short batch──▶ following (a pull waits at the shard)
       ▲                        │  ▲                          │
-      └────────── gap ─────────┘  └──── a long batch, line lost
+      └────────── gap ─────────┘  └──── a long batch, connection lost
 
-One transaction takes whole batches up to about ROWS_PER_TRANSACTION rows. While there is traffic the shards that are
-followed are asked again together, a breath later: jobs that change twice in that time are written once, and the cores
-are left to the shards. The more there is to write, the longer the breath: a row in a long transaction costs half of one
-in a short one. A shard that we are behind is asked at once. Idle, the process wakes once a
-second for its sign of life (see `gateway/search/lag.py`) and looks whether somebody wants a rebuild.
+One transaction takes whole batches, up to about ROWS_PER_TRANSACTION rows. Under load, the followed shards are pulled
+together after a pause (a breath). A job that changes twice in that time is written once, and the shards get the cores.
+The more there is to write, the longer the pause, because a row costs half as much in a long transaction. A shard that
+is behind is pulled at once. When idle, the process wakes once a second for its heartbeat (`gateway/search/lag.py`) and
+checks for a rebuild request.
 
-The indexes of texts (`indexing.py`) come after all of this: a slice at a time, when no shard has news, a second after
-the first write that they lack. While there is traffic they get a tenth of the time, and little where it is needed.
+The text indexes (`indexing.py`) come last: one slice at a time, when no shard has changes, a second after the first
+write that they lack. Under load they get a tenth of the time, or less if no core is free.
 
-A database that fails is built anew; while that fails too, or the disk is full, the process ends and is restarted. One
-that is out of reach is tried again and again, and nothing is asked meanwhile: the shards remember what we have not
-confirmed.
+A database that fails is rebuilt. If that fails too, or the disk is full, the process ends and is restarted. While a
+database is unreachable, the mirror retries and pulls nothing: the shards keep what it has not acknowledged.
 """
 
 import time
@@ -41,11 +40,11 @@ from gateway.mirror.store import Store, UntrustedDatabase
 from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200
-BREATH_WRITING_SHARE = 0.1  # of a breath; who writes more breathes longer
+BREATH_WRITING_SHARE = 0.1  # of a pause; more writing makes the pause longer
 SIGN_OF_LIFE_MS = 1_000
 INDEX_AFTER_MS = 1_000  # a job that ends within this is indexed once, with its result
 INDEX_SLICE_MS = 20
-INDEX_SHARE, INDEX_SHARE_CROWDED = 0.1, 0.02  # of the time, while there is traffic; and no core is free
+INDEX_SHARE, INDEX_SHARE_CROWDED = 0.1, 0.02  # of the time under load; and if no core is free
 NEVER = float("inf")
 
 log = structlog.get_logger()
@@ -60,7 +59,7 @@ class MirrorFollower:
         pace: FollowPace = FollowPace(),
         on_caught_up: Callable[[], object] = lambda: None,
     ) -> None:
-        """`on_caught_up` is called once, when every shard is followed for the first time."""
+        """Calls `on_caught_up` once, when every shard is followed for the first time."""
         self._on_caught_up: Callable[[], object] | None = on_caught_up
         self._data_dir = data_dir
         self._store = store
@@ -70,14 +69,14 @@ class MirrorFollower:
         self._databases = Databases(store)
         self._vouch_at = 0.0
         self._breath_at = 0.0
-        self._wrote_s = 0.0  # in this breath
+        self._wrote_s = 0.0  # since the last pause
         self._contention = Contention()
         self._index_at = 0.0  # not before; NEVER: nothing to do
         self._written_at = 0.0
 
     def run(self, stop: Callable[[], bool], stop_fd: int, beat: Callable[[], None] = lambda: None) -> None:
-        """Until `stop_fd` becomes readable and `stop` agrees. What has arrived by then is committed. `beat` is called
-        in every turn, at least once a second while none takes longer."""
+        """Runs until `stop_fd` is readable and `stop` returns true, then commits the received changes. Calls `beat` in
+        every turn, at least once a second unless a turn takes longer."""
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._courses = [
             Course(shard, ShardQuestions(context, shard, address), records_max=self._pace.records_max)
@@ -122,7 +121,7 @@ class MirrorFollower:
             self._courses[shard].resume(applied_index, parse_rfc3339(caught_up_at) if caught_up_at else 0, rows_total)
 
     def _rebuild(self, reason: str) -> None:
-        """What is published is no good. A rebuild that is under way has everything, and goes on."""
+        """The published database is unusable. A rebuild in progress receives all changes, so it goes on."""
         self._databases.distrust()
         if self._databases.building is None:
             self._databases.build(reason)
@@ -130,16 +129,16 @@ class MirrorFollower:
                 course.begin_anew()
 
     def _rebuild_beside(self) -> None:
-        """Somebody asked for it. One that is under way is what they wanted."""
+        """A requested rebuild. One in progress already serves the request."""
         if self._databases.building is None:
-            self._databases.build("it was asked for")
+            self._databases.build("requested")
             for course in self._courses:
                 course.begin_copy()
 
     def _maybe_publish(self) -> None:
         if self._databases.building is None:
             for course in self._courses:
-                course.end_copy()  # the rebuild was given up
+                course.end_copy()  # the rebuild was abandoned
         elif all(course.is_done for course in self._courses):
             self._databases.publish([course.cursor(is_now=False) for course in self._courses])
             self._index_at = 0.0
@@ -166,7 +165,7 @@ class MirrorFollower:
         for course in self._courses:
             was_asking = course.link.is_asking
             if course.link.notice():
-                if was_asking:  # perhaps over an answer too big for a frame, and the same question would get it again
+                if was_asking:  # perhaps by an answer too big for a frame; repeating the request would repeat that
                     course.records_max = max(1, course.records_max // 2)
                 course.lose()
                 self._databases.fall_behind(course.shard)
@@ -201,7 +200,7 @@ class MirrorFollower:
         return turn
 
     def _write(self, turns: list[ShardWrite]) -> None:
-        """Whole turns, as many in one transaction as stay within its bound."""
+        """Writes whole turns, as many in one transaction as its bound allows."""
         began = time.monotonic()
         first = count = 0
         for number, turn in enumerate(turns):
@@ -218,7 +217,7 @@ class MirrorFollower:
             self._index_at = min(self._index_at, self._written_at + INDEX_AFTER_MS / 1000)
 
     def _index(self) -> None:
-        """Not while building: the sooner that is over, the better, and every search knows what the index lacks."""
+        """Not during a rebuild, which should end soon; searches check unindexed jobs themselves."""
         now = time.monotonic()
         if self._is_indexing_late or now < self._index_at:
             return
@@ -234,7 +233,7 @@ class MirrorFollower:
     def _is_indexing_late(self) -> bool:
         return self._databases.published is None or self._databases.building is not None
 
-    # Questions and timers
+    # Requests and timers
 
     def _ask(self) -> None:
         if not self._databases.is_open:
@@ -245,13 +244,13 @@ class MirrorFollower:
             if not link.is_up or now < course.ask_at or (link.is_asking and now < link.deadline_at):
                 continue
             if link.is_asking:
-                course.is_following = False  # parked without an answer: the shard may be stuck
+                course.is_following = False  # no answer to a waiting pull: the shard may be stuck
             query, patience_ms = course.question(self._pace)
             if not link.ask(query, patience_ms, now):
                 course.ask_at = now + RETRY_MS / 1000
 
     def _next_breath(self, now: float) -> float:
-        """One breath for all shards: asked together they answer together, and share a transaction."""
+        """One pause for all shards: pulled together, they answer together and share a transaction."""
         if now >= self._breath_at:
             breath_s = min(max(BREATH_MS / 1000, self._wrote_s / BREATH_WRITING_SHARE), BREATH_MS_MAX / 1000)
             self._breath_at, self._wrote_s = now + breath_s, 0.0
@@ -273,8 +272,8 @@ class MirrorFollower:
         return max(0, min(SIGN_OF_LIFE_MS, int((wake_at - now) * 1000) + 1))
 
     def _vouch(self) -> None:
-        """Once a second: say which shards have had nothing new, and look whether the database is still ours and
-        sound, and whether another is wanted."""
+        """Once a second: records which shards had no changes, checks that the published database is present and sound,
+        and checks for a rebuild request."""
         self._vouch_at = time.monotonic() + SIGN_OF_LIFE_MS / 1000
         is_wanted = self._databases.is_open and rebuild_request.take(self._data_dir)
         published = self._databases.published

@@ -1,11 +1,11 @@
-"""Documents and their indexes, brought up to date behind the jobs, a slice at a time (see `text_index.py`).
+"""Updates documents and their indexes after the jobs, a slice at a time (see `text_index.py`).
 
-A slice takes the jobs after the watermark in the order of their numbers, writes the documents that are new or changed,
-and moves the watermark, in one transaction: a crash leaves the index where it was, never half-way. Errors have a
-watermark of their own, because a scan may bring them before or after their jobs.
+A slice reads the jobs after the watermark by `seq`, writes new and changed documents, and moves the watermark, all in
+one transaction. So a crash never leaves the index half updated. Errors have their own watermark, because a scan may
+bring them before or after their jobs.
 
-A deletion is noted in `deleted_jobs` in the transaction that deletes the job. A slice removes the documents that the
-notes name, and the notes. So the work is that of the jobs that changed, however many are stored.
+The transaction that deletes a job also records it in `deleted_jobs`. A slice removes the documents of these jobs, and
+then the records. So the cost depends on the jobs that changed, not on those stored.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.readdb.text_index import document
 
-CHUNK = 100  # documents between two looks at the clock
+CHUNK = 100  # documents between two deadline checks
 
 _PROGRESS = "SELECT jobs_seq, error_id FROM index_progress"
 _PUT_PROGRESS = "UPDATE index_progress SET jobs_seq = ?, error_id = ?"
@@ -34,7 +34,7 @@ _ADD = "INSERT INTO documents (job_id, shard, text, tags, is_partial) VALUES (?,
 _CHANGE = "UPDATE documents SET text = ?, tags = ?, is_partial = ? WHERE doc = ?"
 _REMOVE = "DELETE FROM documents WHERE doc = ?"
 _ENTER = ("INSERT INTO jobs_grams (rowid, text) VALUES (?, ?)", "INSERT INTO jobs_fts (rowid, text) VALUES (?, ?)")
-# In the order of the documents: FTS5 writes out all that it has gathered whenever the next document is a lesser one.
+# In the order of the documents: FTS5 flushes its buffer whenever a rowid is smaller than the one before.
 _STRIKE = (
     "INSERT INTO jobs_grams (jobs_grams, rowid, text) VALUES ('delete', ?, ?)",
     "INSERT INTO jobs_fts (jobs_fts, rowid, text) VALUES ('delete', ?, ?)",
@@ -43,7 +43,7 @@ _TAGS = """
     SELECT key, value FROM json_each(CASE WHEN json_valid(?1) THEN ?1 ELSE '{}' END)
     WHERE type IN ('text', 'integer', 'real', 'true', 'false')
 """
-# A row at a time: a statement that writes several makes FTS5 write out all that it has gathered.
+# One row per statement: a statement that writes several makes FTS5 flush its buffer.
 _ENTER_TAG = "INSERT OR IGNORE INTO job_tags (key, value, doc) VALUES (?, ?, ?)"
 _STRIKE_TAG = "DELETE FROM job_tags WHERE key = ? AND value = ? AND doc = ?"
 # Oldest first. A job that was deleted and created again under the same id keeps its document.
@@ -58,13 +58,13 @@ _FORGET_DELETED = "DELETE FROM deleted_jobs WHERE seq <= ?"
 
 
 class Indexing:
-    """Works on the mirror's connection, inside a transaction that the caller has begun."""
+    """Works on the mirror's connection, inside the caller's transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def slice(self, budget_ms: float) -> bool:
-        """Work for about this long. True when work is left."""
+        """Works for about `budget_ms`. True if work is left."""
         end = time.monotonic() + budget_ms / 1000
         jobs_seq, error_id = self._connection.execute(_PROGRESS).fetchone()
         is_behind = True
@@ -85,7 +85,7 @@ class Indexing:
         return is_behind
 
     def _refresh(self, jobs: list[Any]) -> None:
-        """Write the documents of these jobs that are missing or differ."""
+        """Writes the documents of these jobs that are missing or outdated."""
         entered: list[tuple[int, str]] = []
         struck: list[tuple[int, str]] = []
         tags_entered: list[tuple[int, str]] = []
@@ -116,15 +116,15 @@ class Indexing:
         self._connection.executemany(_STRIKE_TAG, self._tag_rows(tags))
 
     def _tag_rows(self, tags: list[tuple[int, str]]) -> list[tuple[str, Any, int]]:
-        """(key, value, document), the values as SQLite reads them."""
+        """Rows of (key, value, document), with the values as SQLite reads them."""
         return [(key, value, doc) for doc, json in tags for key, value in self._connection.execute(_TAGS, (json,))]
 
     def _remove_deleted(self) -> int:
-        """Remove the documents of a chunk of deleted jobs. How many notes of deletions were taken."""
+        """Removes the documents of a chunk of deleted jobs. Returns the number of deletions handled."""
         deleted = self._connection.execute(_DELETED, (CHUNK,)).fetchall()
         if not deleted:
             return 0
-        # By document: a job may be noted twice, and an entry struck twice would damage the index.
+        # Keyed by document: a deletion may be recorded twice, and removing an entry twice would damage the index.
         gone = {doc: (text, tags) for _, doc, text, tags in deleted if doc is not None}
         self._strike(
             [(doc, text) for doc, (text, _) in gone.items()],

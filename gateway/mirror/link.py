@@ -1,10 +1,10 @@
-"""The mirror's questions to one shard: one at a time, with a deadline.
+"""The mirror's requests to one shard: one at a time, with a deadline.
 
-A question is given up when its deadline passes or the connection is lost, and another is asked: by then the mirror may
-want to know something else. An answer to a question that was given up is ignored. The connection's own events wake the
-mirror, so that a shard that comes back is asked at once.
+A request ends when its deadline passes or the connection is lost. It is not repeated, because the mirror may need
+something else by then. A late answer is ignored. The connection's own events wake the mirror, so that a shard that
+comes back gets a request at once.
 
-Synchronous: it belongs to the loop of `follow.py`, which polls `socket` and `events`.
+Synchronous: the loop of `follow.py` polls `socket` and `events`.
 """
 
 import time
@@ -47,7 +47,7 @@ class ShardQuestions:
         return self._call is not None
 
     def ask(self, query: Query, deadline_ms: int, now: float) -> bool:
-        """Send the question; the one before it is forgotten at both ends. False: it could not be sent."""
+        """Sends the request, which cancels the one before it at both ends. False if it could not be sent."""
         forgotten = [] if self._call is None else [Call(self._call.call_id, 0, b"")]
         self.forget()
         call = OpenCall(query, now, now + deadline_ms / 1000)
@@ -65,11 +65,11 @@ class ShardQuestions:
             self._call = None
 
     def hurry(self) -> None:
-        """Do not wait for the answer: something else is to be asked."""
+        """Stops waiting for the answer: another request is due."""
         self.deadline_at = 0.0
 
     def receive(self) -> FeedBatch | ScanPiece | Refusal | None:
-        """The answer to the question, if it has arrived."""
+        """The answer to the request, if it has arrived."""
         for fault in self._table.receive(self._connection.receive(), time.monotonic()):
             log.error("result refused", shard=self._table.shard, reason=fault)
         if self._call is None or not self._call.is_over():
@@ -79,7 +79,7 @@ class ShardQuestions:
         return answer
 
     def notice(self) -> bool:
-        """Take in what happened to the connection. True when it was lost, and the question with it."""
+        """Reads the connection's events. True if it was lost, and the request with it."""
         changes = self._connection.changes()
         if not changes:
             return False

@@ -1,8 +1,7 @@
-"""The statements that write a PostgreSQL read database, made once from those of SQLite: the same tables, columns, keys.
+"""The statements that write a PostgreSQL read database, derived from those of SQLite: the same tables, columns, keys.
 
-Values travel as one array per column, so that a table's rows of a turn are one statement and one round trip however
-many they are. A conflict replaces the row whole: columns that a statement does not name go back to their defaults, as
-they do on SQLite.
+Values are sent as one array per column, so all rows of a table in one turn need one statement and one round trip. A
+conflict replaces the whole row: columns that a statement does not name get their defaults, as on SQLite.
 """
 
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ class Put:
 
 
 class OfTable:
-    """How one mirrored table is written."""
+    """The statements that write one mirrored table."""
 
     def __init__(self, statements: TableStatements) -> None:
         table, name = statements.table, statements.name
@@ -49,12 +48,12 @@ def by_column(rows: Sequence[Row]) -> Columns:
 
 
 def to_bounds(bounds: Row) -> Row:
-    """A bound may be a name and a NUL: what comes right after the name. No name has a character below the next one."""
+    """A bound may be a name plus NUL, which PostgreSQL cannot store. \\x01 sorts alike: no name has a lower one."""
     return tuple(value.replace("\0", "\1") if isinstance(value, str) else value for value in bounds)
 
 
 def _key(table: sa.Table) -> list[str]:
-    """What names a row: a unique constraint or index beside a counted id, else the primary key."""
+    """The columns that identify a row: a unique constraint or index beside a serial id, else the primary key."""
     for constraint in table.constraints:
         if isinstance(constraint, sa.UniqueConstraint):
             return [column.name for column in constraint.columns]

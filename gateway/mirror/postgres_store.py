@@ -1,16 +1,16 @@
-"""A read database in PostgreSQL: a schema of somebody's database, written by one mirror.
+"""A read database in PostgreSQL: one schema of a user's database, written by one mirror.
 
-The tables are those of SQLite (`making.py`), and so are the rows. A turn is one transaction; `synchronous_commit =
-off`, because what PostgreSQL forgets in a crash is a tail of whole transactions, cursors included, and the shards tell
-it again.
+Tables and rows are those of SQLite (`gateway/readdb/ddl.py`). A turn is one transaction with `synchronous_commit =
+off`: a crash of PostgreSQL loses only the last transactions, with their cursors, and the shards send those changes
+again.
 
-    corvo              what readers see
-    corvo_new          what is being built; two renames in one transaction put it in place
-    corvo_old_{…}      what was there before, until nobody reads it any more
+    corvo              the published schema
+    corvo_new          the schema being built; two renames in one transaction publish it
+    corvo_old_{…}      former schemas, until no reader uses them
 
-A database is trusted if it has our schema, the state of our cluster and as many shards: durability is PostgreSQL's own
-business. A lock keeps a second mirror out of the same schema, and a comment on the schema says that it is ours: one
-that does not say so is never touched.
+A database is trusted if its schema version, its cluster and its number of shards match; PostgreSQL takes care of
+durability. An advisory lock keeps a second mirror out of the same schema. A comment marks the schema as Corvo's; a
+schema without that mark is never touched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,23 +31,23 @@ from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 
 OURS = "Corvo's read database: derived, written by a mirror, replaced as a whole"
-TURN_S_MAX = 60.0  # of one transaction; a server that takes longer is out of reach
+TURN_S_MAX = 60.0  # of one transaction; a server that takes longer counts as unreachable
 RELEASE_S_MAX = 1.0
-DROP_PATIENCE_MS = 200  # who still reads the former database keeps it; the next look tries again
-_DAMAGE = "XX"  # the class of errors of a damaged table or index
+DROP_PATIENCE_MS = 200  # readers keep the former schema alive; the next check tries again
+_DAMAGE = "XX"  # the SQLSTATE class of damaged tables and indexes
 
 _of_table = cache(statements.OfTable)
 
 
 class PostgresDb:
-    """One schema, as its only writer sees it."""
+    """The writer of one schema."""
 
     def __init__(self, address: PostgresAddress, schema: str) -> None:
         self._connection = connect(address, application="corvo mirror", synchronous_commit="off")
         self.look_at(schema)
 
     def look_at(self, schema: str) -> None:
-        """Names without a schema mean this one from here on."""
+        """From now on, names without a schema refer to this one."""
         self._connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
 
     def create(self, generation: str, origin: str, shards: int, now: int) -> None:
@@ -76,7 +76,7 @@ class PostgresDb:
         return self.meta().generation
 
     def analyse(self) -> None:
-        """Tell the planner what the tables are like: it would find out by itself, but a minute later."""
+        """Updates the planner's statistics now; autovacuum would do it a minute later."""
         with cut_after(self._connection, TURN_S_MAX):
             self._connection.execute("ANALYZE jobs, job_errors, queues, batches, workers")
 
@@ -114,7 +114,7 @@ class PostgresDb:
             self._put(statements.PUT_CURSORS, [cursor_row(cursor) for cursor in cursors])
 
     def index(self, budget_ms: float) -> bool:
-        return False  # its indexes are written with the jobs
+        return False  # PostgreSQL updates its indexes with the jobs
 
     def vouch(self, shards: Sequence[int], now: int) -> None:
         at = to_rfc3339(now)
@@ -139,7 +139,7 @@ class PostgresDb:
 
 
 class PostgresStore:
-    """The store of a read database in PostgreSQL. Its own connection holds the lock and moves schemas about."""
+    """The store of a read database in PostgreSQL. Its own connection holds the lock and renames schemas."""
 
     faults: tuple[type[Exception], ...] = (psycopg.Error,)
 
@@ -156,17 +156,17 @@ class PostgresStore:
     def open_trusted(self) -> PostgresDb:
         self._hold()
         if not self._is_there(self._schema):
-            raise UntrustedDatabase("there is no schema")
+            raise UntrustedDatabase("the schema does not exist")
         self._drop_former()
         database = PostgresDb(self._address, self._schema)
         try:
             meta = database.meta()
             if meta.schema_version != schema_version(POSTGRES):
-                raise UntrustedDatabase(f"its schema is {meta.schema_version}, ours is {schema_version(POSTGRES)}")
+                raise UntrustedDatabase(f"its schema version is {meta.schema_version}, not {schema_version(POSTGRES)}")
             if meta.shards != self._shards:
                 raise UntrustedDatabase(f"it was made for {meta.shards} shards, the node has {self._shards}")
             if meta.origin != self._cluster_id:
-                raise UntrustedDatabase("it shows the state of another cluster")
+                raise UntrustedDatabase("it belongs to another cluster")
             database.put_meta(msgspec.structs.replace(meta, is_clean=False))
             database.forget_the_moment()
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.DataError) as error:
@@ -227,18 +227,18 @@ class PostgresStore:
         self.release()
 
     def release(self) -> None:
-        """The lock, too, and at once: a server notices only after a while that nobody is there any more."""
+        """Unlocks explicitly: the server may notice a closed connection only later."""
         if self._connection is not None:
             try:
                 with cut_after(self._connection, RELEASE_S_MAX):
                     self._connection.execute("SELECT pg_advisory_unlock_all()")
             except psycopg.Error:
-                pass  # then the server let go of it already, or will
+                pass  # the server has released the lock, or will
             self._connection.close()
             self._connection = None
 
     def remedy(self, error: Exception) -> Remedy:
-        """Whatever else went wrong, opening it again shows whether it can be believed."""
+        """Any other error: opening the database again shows whether it can be trusted."""
         return "rebuild" if (getattr(error, "sqlstate", None) or "").startswith(_DAMAGE) else "reopen"
 
     def _hold(self) -> None:
@@ -255,12 +255,12 @@ class PostgresStore:
         self._connection = connection
 
     def _is_there(self, schema: str) -> bool:
-        """Refuses a schema of that name that is not ours."""
+        """Refuses a schema of that name without Corvo's mark."""
         found = self._held.execute(
             "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s", (schema,)
         ).fetchone()
         if found is not None and found != (OURS,):
-            raise psycopg.OperationalError(f"schema {schema} is not ours; name another: ?schema=…")
+            raise psycopg.OperationalError(f"schema {schema} was not created by Corvo; name another: ?schema=…")
         return found is not None
 
     def _drop(self, schema: str) -> None:
@@ -274,11 +274,11 @@ class PostgresStore:
             try:
                 self._drop(schema)
             except psycopg.errors.LockNotAvailable:
-                pass  # somebody reads it: next time
+                pass  # a reader holds it; the next check tries again
 
     @property
     def _held(self) -> Connection:
-        assert self._connection is not None, "nothing is done before the lock is held"
+        assert self._connection is not None, "the lock is not held"
         return self._connection
 
     @contextmanager

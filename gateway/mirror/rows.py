@@ -1,9 +1,10 @@
-"""Records of a shard → rows of `read.db`. Pure: no socket, no file, no clock.
+"""Records of a shard → rows of the read database. Pure: no socket, no file, no clock.
 
-A record is a key of `corvo.state.keys` with its newest value, or None when it was deleted. What the row of one record
-is, `columns.py` says. Families that have no table are passed over: a newer shard may keep more than this mirror shows.
+A record is a key of `corvo.state.keys` with its newest value, or None if it was deleted. `columns.py` makes a row of a
+record. Record families without a table are skipped: a newer shard may store more than this mirror shows.
 
-A stretch is what one piece of a scan covered: rows of the shard inside it that the piece did not hold are gone.
+A stretch is the key range that one piece of a scan covered. Rows of the shard inside it that are missing from the piece
+are deleted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,11 +44,11 @@ class TableRows(msgspec.Struct):
 
 
 class Rows(msgspec.Struct):
-    """Jobs without bonds have rows without those columns: nearly all are such, and seven times NULL costs a fifth of
-    what it takes to write one."""
+    """Rows of jobs without extras omit those columns: nearly all jobs have none, and seven NULLs cost a fifth of the
+    time to write a row."""
 
     jobs: TableRows = msgspec.field(default_factory=TableRows)
-    bonded_jobs: TableRows = msgspec.field(default_factory=TableRows)  # only put; deleted like the others
+    bonded_jobs: TableRows = msgspec.field(default_factory=TableRows)  # only upserts; deletions are in `jobs`
     job_errors: TableRows = msgspec.field(default_factory=TableRows)
     queues: TableRows = msgspec.field(default_factory=TableRows)
     queue_minutes: TableRows = msgspec.field(default_factory=TableRows)
@@ -69,7 +70,7 @@ class Rows(msgspec.Struct):
 
 
 class KeyRange(msgspec.Struct, frozen=True):
-    """Per table the bounds of what a piece covered, lower included, upper not; None: nothing of that table."""
+    """The range of a piece, per table: lower bound inclusive, upper exclusive. None: nothing of that table."""
 
     jobs: Row | None = None
     job_errors: Row | None = None
@@ -86,7 +87,7 @@ NO_STRETCH = KeyRange()
 
 
 def to_rows(shard: int, records: Iterable[Record]) -> Rows:
-    """Of several records with one key the last counts."""
+    """If several records have the same key, the last one counts."""
     rows = Rows()
     put_job, put_bonded, gone_job = rows.jobs.put.append, rows.bonded_jobs.put.append, rows.jobs.gone.append
     for key, value in dict(records).items():
@@ -115,7 +116,7 @@ def presence_rows(shard: int, workers: Sequence[Worker]) -> list[Row]:
 
 
 def to_stretch(start: bytes, next_key: bytes) -> KeyRange:
-    """What the scan from `start` to `next_key` covered. An empty `next_key` means: up to the end."""
+    """The range that a scan from `start` to `next_key` covered. An empty `next_key` means the end."""
 
     def texts(prefix: bytes) -> Row | None:
         return _text_bounds(_inside(prefix, start, next_key))
@@ -133,7 +134,7 @@ def to_stretch(start: bytes, next_key: bytes) -> KeyRange:
     )
 
 
-Bounds = tuple[bytes, bytes | None]  # of a key behind its prefix; None: no upper bound
+Bounds = tuple[bytes, bytes | None]  # of keys without their prefix; None: no upper bound
 
 
 def _inside(prefix: bytes, start: bytes, next_key: bytes) -> Bounds | None:
@@ -153,7 +154,7 @@ def _text_bounds(bounds: Bounds | None) -> Row | None:
 
 
 def _numbered_bounds(bounds: Bounds | None) -> Row | None:
-    """(name, number) from which, (name, number) up to which: the order of the keys is the order of these pairs."""
+    """The bounds as two pairs (name, number), which sort like the keys."""
     if bounds is None:
         return None
     lower, upper = bounds
@@ -161,8 +162,8 @@ def _numbered_bounds(bounds: Bounds | None) -> Row | None:
 
 
 def _numbered_name(rest: bytes) -> tuple[str, int]:
-    """Job and claim, or queue and minute, of a key behind its prefix; of a bound between two keys, those of the first
-    key that follows."""
+    """Job and claim, or queue and minute, from a key without its prefix. If a bound lies between two keys, those of the
+    next key."""
     return _name_and_number(rest, len(keys.pack_u32(0)))
 
 
@@ -186,7 +187,7 @@ def _lock_name(rest: bytes) -> tuple[str, str]:
 
 
 def _claims_name(rest: bytes) -> tuple[str, str]:
-    """Queue and moment."""
+    """Queue and timestamp."""
     queue, moment = _name_and_number(rest, len(keys.pack_u64(0)))
     return queue, to_rfc3339(moment)
 
@@ -196,15 +197,15 @@ def _text_name(rest: bytes) -> tuple[str]:
 
 
 class Family(NamedTuple):
-    """Records of one kind: how they are told by their keys, and what becomes of them."""
+    """Records of one kind: how to recognize their keys and make rows of them."""
 
     prefix: bytes
     table: Callable[[Rows], TableRows]
-    name: Callable[[bytes], Row]  # the columns that name the record, from its key behind the prefix
-    row: Callable[[int, bytes, bytes], Row]  # of the shard, the key and the value
+    name: Callable[[bytes], Row]  # the key columns, from the key without its prefix
+    row: Callable[[int, bytes, bytes], Row]  # from the shard, the key and the value
 
 
-# All but jobs, which `to_rows` knows by itself.
+# All but jobs, which `to_rows` handles itself.
 _FAMILIES = {
     family.prefix: family
     for family in (

@@ -1,4 +1,4 @@
-"""What one transaction of the mirror holds: rows, cursors, and which table's statements write which rows."""
+"""The content of one transaction of the mirror: rows, cursors, and the statements that write each table's rows."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ from gateway.mirror.statements import TableStatements
 
 
 class Meta(msgspec.Struct, frozen=True):
-    """What a read database says about itself; the row of `mirror_meta`."""
+    """The metadata of a read database; the row of `mirror_meta`."""
 
     schema_version: str
     generation: str
-    origin: str  # SQLite: the boot of the machine; PostgreSQL: the cluster
+    origin: str  # SQLite: the boot id of the machine; PostgreSQL: the cluster id
     is_clean: bool
     shards: int
     created_at: str
@@ -24,7 +24,7 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 class Cursor(msgspec.Struct):
-    """How far one shard has been followed; a row of `mirror_cursors`. Moments in nanoseconds, 0 for never."""
+    """How far one shard has been followed; a row of `mirror_cursors`. Times are in nanoseconds, 0 for never."""
 
     shard: int
     applied_index: int
@@ -35,21 +35,21 @@ class Cursor(msgspec.Struct):
 
 
 class ShardWrite(msgspec.Struct):
-    """What one shard contributes to a transaction."""
+    """One shard's part of a transaction."""
 
     shard: int
     rows: Rows
-    cursor: Cursor | None = None  # None inside a scan: the cursor moves when the scan is whole
-    stretch: KeyRange | None = None  # cleared before the rows are put
+    cursor: Cursor | None = None  # None during a scan: the cursor moves when the scan is complete
+    stretch: KeyRange | None = None  # cleared before the rows are written
     presence: list[Row] | None = None  # None: unchanged
-    is_copy: bool = False  # for a database that is being built beside the published one, which has it all
+    is_copy: bool = False  # only for the database being built; the published one has it already
 
 
 def parts(turn: ShardWrite) -> Iterator[tuple[TableStatements, TableRows, Row | None]]:
-    """Per table its statements, its rows, and the bounds of what is cleared before they are put."""
+    """For each table: its statements, its rows, and the bounds of the range to clear first."""
     stretch = turn.stretch or NO_STRETCH
     yield statements.JOBS, turn.rows.jobs, stretch.jobs
-    yield statements.BONDED_JOBS, turn.rows.bonded_jobs, None  # the line before has cleared the stretch
+    yield statements.BONDED_JOBS, turn.rows.bonded_jobs, None  # the statements for jobs have cleared the stretch
     yield statements.JOB_ERRORS, turn.rows.job_errors, stretch.job_errors
     yield statements.QUEUES, turn.rows.queues, stretch.queues
     yield statements.MINUTES, turn.rows.queue_minutes, stretch.queue_minutes

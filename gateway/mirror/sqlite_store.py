@@ -1,21 +1,20 @@
-"""Whether a `read.db` may be believed, and how one takes another's place.
+"""When a `read.db` can be trusted, and how a new one replaces it.
 
-    trusted   written within this boot of the machine, or closed cleanly (both noted inside), with our schema
-    else      removed and built anew from the shards
+    trusted     the schema version matches, and it was written since this boot or closed cleanly (both recorded inside)
+    untrusted   removed and rebuilt from the shards
 
 A process crash is harmless: the kernel still has every page. A power cut under `synchronous=OFF` is not, and
-`integrity_check` may call the wreck sound; hence the boot's id. An untrusted file is removed *before* the rebuild:
-an answer "not available, try again in a second" is better than a wrong one.
+`integrity_check` may miss the damage; hence the boot id. An untrusted file is removed *before* the rebuild: "not
+available, retry in a second" is better than a wrong answer.
 
-`read.db` is a symbolic link to `read.db.{generation}`. A write-ahead log is bound to its database by name only: if the
-log of one met another file, SQLite would replay it there. SQLite resolves the link before it names the log, so each
-generation has a name, a log and an index of its own, and a new link, renamed over the old one, shows readers the other
-database from one instant to the next. The former one stays for a moment, for a reader that has resolved the link and
-not yet opened the file; whoever has opened it keeps its inodes, and looks at the path again at the next question
-(`answers/database.py`).
+`read.db` is a symbolic link to `read.db.{generation}`. SQLite finds a WAL by file name only: if the WAL of one database
+lay beside another file, SQLite would replay it there. SQLite resolves the link before it names the WAL, so each
+generation has its own name, WAL and shared-memory file. A new link is renamed over the old one, which switches readers
+atomically. The former generation stays for a moment, for readers that have resolved the link but not opened the file.
+Readers that have opened it keep its inodes, and check the path again at their next query (`gateway/search/sqlite.py`).
 
-No file of a database that this process has open is ever opened directly: closing such a descriptor would drop
-SQLite's own locks.
+While this process has a database open, it never opens the file directly: closing that descriptor would drop SQLite's
+locks.
 """
 
 import re
@@ -31,16 +30,16 @@ from gateway.mirror.store import Remedy, UntrustedDatabase
 from gateway.readdb.ddl import schema_version
 from gateway.readdb.file import clear_damage_mark, is_marked_damaged
 
-CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; beyond it readers find damage and say so
-CLOSE_PATIENCE_MS = 300  # twice this and the rest must fit into the second that the supervisor expects
-FORMER_KEPT_S = 2.0  # far longer than a reader takes from the link to the file
+CHECKED_BYTES_MAX = 512 * 1024 * 1024  # about a second of checking; in larger files readers detect damage and report it
+CLOSE_PATIENCE_MS = 300  # twice this and the rest must fit into the supervisor's one second
+FORMER_KEPT_S = 2.0  # far longer than a reader needs to open the file behind the link
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _OUTSIDE_FAULTS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY})
-_OF_A_GENERATION = re.compile(r"\.(new-)?[0-9a-f]+(-wal|-shm)?|-wal|-shm")  # behind the name; `new-` is of old versions
+_OF_A_GENERATION = re.compile(r"\.(new-)?[0-9a-f]+(-wal|-shm)?|-wal|-shm")  # after the name; `new-`: old versions
 
 
 def read_boot_id() -> str:
-    """Empty where the system has none: then only a clean close is trusted."""
+    """Empty if the system has none; then only a clean close is trusted."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
@@ -57,33 +56,33 @@ class SqliteStore:
         self.name = path.name
         self._boot_id = boot_id
         self._shards = shards
-        self._inodes = (0, 0)  # of what is published
-        self._former: list[tuple[MirrorDb, float]] = []  # databases that were published, and when each may go
+        self._inodes = (0, 0)  # of the published database
+        self._former: list[tuple[MirrorDb, float]] = []  # formerly published, and when each may be removed
 
     def open_trusted(self) -> MirrorDb:
-        """The database, marked as open on disk before anything else is written to it."""
+        """Opens the database and marks it on disk as open before any other write."""
         path = self.path
         if not path.exists():
-            raise UntrustedDatabase("there is no file")
+            raise UntrustedDatabase("the file does not exist")
         self._remove_leftovers()
         database = None
         try:
             database = MirrorDb(path.resolve())
             meta = database.meta()
             if meta.schema_version != schema_version():
-                raise UntrustedDatabase(f"its schema is {meta.schema_version}, ours is {schema_version()}")
+                raise UntrustedDatabase(f"its schema version is {meta.schema_version}, not {schema_version()}")
             if meta.shards != self._shards:
                 raise UntrustedDatabase(f"it was made for {meta.shards} shards, the node has {self._shards}")
             if not meta.is_clean and (not self._boot_id or meta.origin != self._boot_id):
                 raise UntrustedDatabase("the machine stopped while it was open")
             if path.stat().st_size <= CHECKED_BYTES_MAX and not database.is_sound():
                 raise UntrustedDatabase("its pages are damaged")
-            # The mark must be in the file itself and on disk: left in the log it could be overwritten there later,
-            # unsynced, and a power cut would bring the old "closed cleanly" back.
+            # The mark must be in the file itself and on disk. If it stayed in the WAL, later unsynced writes could
+            # overwrite it there, and a power cut would bring the old "closed cleanly" back.
             database.sync(True)
             database.put_meta(msgspec.structs.replace(meta, origin=self._boot_id, is_clean=False))
             if not database.checkpoint():
-                raise UntrustedDatabase("readers would not let go of its log")
+                raise UntrustedDatabase("readers held its WAL too long")
             database.sync(False)
             database.forget_the_moment()
         except sqlite3.Error as error:
@@ -118,7 +117,7 @@ class SqliteStore:
         self._inodes = inodes(self.path)
 
     def retire(self, former: MirrorDb) -> None:
-        """Closed later as well: the last to close a database removes its log, under those who are just opening it."""
+        """Closes it later too: the last connection to close removes the WAL, while readers may just be opening it."""
         self._former.append((former, time.monotonic() + FORMER_KEPT_S))
 
     def abandon(self, building: MirrorDb) -> None:
@@ -126,23 +125,24 @@ class SqliteStore:
 
     def look(self, published: MirrorDb) -> None:
         found = inodes(self.path)
-        if found != self._inodes or 0 in found:  # 0 on both sides: deleted before we had looked even once
+        if found != self._inodes or 0 in found:  # 0 in both: deleted before the first check
             raise sqlite3.DatabaseError("the file was deleted or replaced")
         if is_marked_damaged(self.path):
-            raise sqlite3.DatabaseError("a reader found it damaged")
+            raise sqlite3.DatabaseError("a reader reported damage")
         published.maybe_cut_log()
         while self._former and self._former[0][1] < time.monotonic():
             _discard(self._former.pop(0)[0])
 
     def close_clean(self, published: MirrorDb) -> None:
-        """Everything on disk, then the mark that says so, then the mark on disk.
+        """Syncs the data, then writes the clean mark, then syncs the mark.
 
-        A reader that holds the log costs the mark, not the time: the file is then good for this boot only.
+        If a reader holds the WAL, the mark is skipped rather than waited for: the file is then trusted in this boot
+        only.
         """
         self.release()
         meta = published.meta()
         published.sync(True)
-        published.forget_the_moment()  # also gives the checkpoint something to sync: pages moved earlier may not be
+        published.forget_the_moment()  # also makes the checkpoint sync pages that were copied earlier
         if published.checkpoint(CLOSE_PATIENCE_MS):
             published.put_meta(msgspec.structs.replace(meta, is_clean=True))
             published.checkpoint(CLOSE_PATIENCE_MS)
@@ -153,11 +153,11 @@ class SqliteStore:
             _discard(self._former.pop()[0])
 
     def remedy(self, error: Exception) -> Remedy:
-        """The disk is full, the memory used up: another file would fare no better."""
+        """If the disk is full or memory is exhausted, a new file would fail too."""
         return "end" if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUTSIDE_FAULTS else "rebuild"
 
     def _remove_leftovers(self) -> None:
-        """Every generation but the published one, and those that somebody may be about to open."""
+        """Removes every generation except the published one and those that a reader may be about to open."""
         kept = {former.path.name for former, _ in self._former}
         if self.path.exists():
             kept.add(self.path.resolve().name)
@@ -169,7 +169,7 @@ class SqliteStore:
 
 
 def remove(path: Path) -> None:
-    """The link first: nobody finds what is then taken away."""
+    """Removes the link first, so that no reader finds a file that is about to go."""
     target = path.resolve()
     path.unlink(missing_ok=True)
     _remove_files(target)
@@ -186,7 +186,7 @@ def _remove_files(path: Path) -> None:
 
 
 def inodes(path: Path) -> tuple[int, int]:
-    """Of the file and its log; 0 for what is not there. They change when somebody deletes or replaces a file."""
+    """The inodes of the file and its WAL, 0 if missing. They change when a file is deleted or replaced."""
     target = path.resolve()
     return _inode(target), _inode(Path(f"{target}-wal"))
 

@@ -1,9 +1,9 @@
-"""The statements that write an SQLite read database, made once from the tables of `schema.py`.
+"""The statements that write an SQLite read database, built once from the tables of `schema.py`.
 
-Plain SQL with question marks for the driver's `executemany`: building a Core statement for each of 50,000 rows a
-second would cost more than SQLite itself. Rows are replaced whole, so a row always equals its record, whatever stood
-there before (also a job that was deleted and born again under one id between two batches). Measured against
-`ON CONFLICT DO UPDATE` over all columns, replacing is also the faster of the two here.
+They are plain SQL for the driver's `executemany`: building a Core statement for each of 50,000 rows a second would cost
+more than SQLite itself. A write replaces the whole row, so a row always equals its record, even if a job was deleted
+and created again under the same id between two batches. Replacing was also measured to be faster than `ON CONFLICT DO
+UPDATE` over all columns.
 """
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ _DIALECT = sqlite.dialect(paramstyle="qmark")
 
 
 class TableStatements:
-    """How one mirrored table is written. `name` is the record's name on its shard."""
+    """The statements that write one mirrored table. `name` holds the columns of the record's key on its shard."""
 
     def __init__(self, table: sa.Table, columns: tuple[str, ...], *name: str) -> None:
         self.table, self.columns, self.name = table, columns, name
@@ -52,14 +52,14 @@ UNIQUE_LOCKS = TableStatements(schema.unique_locks, columns.UNIQUE_LOCK_COLUMNS,
 QUEUE_CLAIMS = TableStatements(schema.queue_claims, columns.QUEUE_CLAIM_COLUMNS, "queue", "fetched_at")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
-# For `indexing.py`: what to remove from the text index.
+# For `indexing.py`: jobs to remove from the text index.
 NOTE_DELETED = "INSERT INTO deleted_jobs (job_id, shard) VALUES (?, ?)"
 NOTE_CLEARED = """
     INSERT INTO deleted_jobs (job_id, shard) SELECT d.job_id, d.shard FROM documents d
     WHERE d.job_id >= ? AND d.job_id < ? AND d.shard = ?
     AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = d.job_id AND j.shard = d.shard)
 """
-# The number of a job that was the newest and is gone may be given again: the index must not take it for known.
+# SQLite may reuse the `seq` of a deleted newest job; the index must not take it for indexed.
 REWIND_INDEX = "UPDATE index_progress SET jobs_seq = min(jobs_seq, (SELECT coalesce(max(seq), 0) FROM jobs))"
 
 PUT_PRESENCE = _replace(schema.presence, columns.WORKER_COLUMNS)

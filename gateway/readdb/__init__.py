@@ -1,1 +1,1 @@
-"""The read database as its writer and its readers both know it: schema, DDL, text index."""
+"""The parts of the read database that its writer and its readers share: schema, DDL, text index."""

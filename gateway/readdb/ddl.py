@@ -1,4 +1,4 @@
-"""The statements that make an empty read database, for SQLite or PostgreSQL: tables, indexes, views, first rows."""
+"""The statements that create an empty read database on SQLite or PostgreSQL: tables, indexes, views, first rows."""
 
 from functools import cache
 from hashlib import blake2b
@@ -15,7 +15,7 @@ from gateway.readdb.text_index import VIRTUAL_TABLES, index_progress
 from gateway.readdb.views import create_views
 
 SQLITE = sqlite.dialect(paramstyle="named")
-# What PostgreSQL can search and its users can query: parsed once, when a job is written, and never a reason to fail.
+# JSON columns for search and for users' own queries. Parsed once, on write; invalid JSON gives NULL, not an error.
 _JSON_COLUMNS = [
     """CREATE FUNCTION to_jsonb_or_null(document text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
@@ -52,7 +52,7 @@ def create_statements(dialect: sa.Dialect = SQLITE) -> list[str]:
 
 
 def seed_rows(dialect: sa.Dialect = SQLITE) -> list[tuple[str, dict[str, Any]]]:
-    """Rows that exist before anybody writes: statements with their values."""
+    """The rows of a new database, as statements with their values."""
     rows: list[tuple[sa.Table, dict[str, Any]]] = [
         (namespaces, {"name": "default", "created_at": _UNDATED}),
         (sso_settings, {"id": "singleton", "updated_at": _UNDATED}),

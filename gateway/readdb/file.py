@@ -1,8 +1,8 @@
-"""The file `read.db`: its name, and the note that a reader leaves beside it when its pages are damaged.
+"""The file `read.db`: its name, and the marker that a reader leaves beside it when pages are damaged.
 
-Readers meet pages that the writer never reads. A reader that finds damage writes the file's inode into
-`read.db.suspect`; the mirror looks for the note once a second and rebuilds. The inode names one generation of the file,
-so that a late note does not condemn the next one.
+Readers read pages that the writer never does. A reader that finds damage writes the file's inode into
+`read.db.suspect`. The mirror checks for this marker once a second and rebuilds. The inode identifies one generation of
+the file, so a late marker does not condemn the next one.
 """
 
 from pathlib import Path

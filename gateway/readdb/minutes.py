@@ -1,4 +1,4 @@
-"""The table of what happened in each queue, minute by minute. Its records are `corvo.state.minutes`."""
+"""The table of each queue's throughput per minute. Its records are those of `corvo.state.minutes`."""
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ queue_minutes = sa.Table(
     integer("completed"),
     integer("failed"),  # attempts
     integer("dead"),
-    sqlite_with_rowid=False,  # a day of a queue lies together, in its order
+    sqlite_with_rowid=False,  # clustered by key: the minutes of a queue lie together, in order
 )
 
 _AMOUNTS = ("enqueued", "completed", "failed", "dead")

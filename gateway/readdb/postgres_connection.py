@@ -1,7 +1,7 @@
-"""A line to PostgreSQL: how the mirror and the gateway connect, and how neither waits for ever.
+"""Connections of the mirror and the gateway to PostgreSQL, with hard deadlines.
 
-PostgreSQL's own time-outs need a server that lives. One that hangs, or a network that swallows everything, is cut off
-from here: the socket is shut down, and whoever waits at it is told that the connection is lost.
+PostgreSQL's own timeouts need a live server. If the server hangs or the network drops everything, `cut_after` shuts the
+socket down, and the waiting call fails with a lost connection.
 """
 
 import os
@@ -25,7 +25,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def connect(address: PostgresAddress, *, application: str, **settings: str) -> Connection:
-    """Without prepared statements: after a swap they would be about tables that are gone, and poolers dislike them."""
+    """Connects without prepared statements: after a swap they would name dropped tables, and poolers break them."""
     given = conninfo_to_dict(address.url).get("options") or ""
     options = " ".join([str(given), *(f"-c {name}={value}" for name, value in settings.items())])
     return psycopg.connect(
@@ -41,7 +41,7 @@ def connect(address: PostgresAddress, *, application: str, **settings: str) -> C
 
 
 def without_nul(value: Any) -> Any:
-    """PostgreSQL's text cannot hold a NUL; an error's message can, and a search for one."""
+    """PostgreSQL's text cannot hold a NUL, but error messages and search terms can."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
 
 
@@ -61,4 +61,4 @@ def _cut(connection: Connection) -> None:
         with socket.socket(fileno=os.dup(connection.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
     except (OSError, psycopg.Error):
-        pass  # it is closed already
+        pass  # already closed

@@ -1,7 +1,7 @@
-"""How somebody asks for a rebuild: a file in the data directory that the gateway leaves and the mirror takes.
+"""A rebuild request: a file in the data directory that the gateway creates and the mirror removes.
 
-The mirror looks once a second. A file needs no line between the two, waits for a mirror that is just being restarted,
-and however many ask, there is one of it.
+The mirror checks for it once a second. A file needs no connection between the two, survives a restart of the mirror,
+and merges repeated requests.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ def leave(data_dir: Path) -> None:
 
 
 def take(data_dir: Path) -> bool:
-    """Whether there was one."""
+    """Removes the request. True if there was one."""
     try:
         (data_dir / REQUEST).unlink()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The tables of the read database: the seed's schema, and what the mirror needs beside it.
+"""The tables of the read database: the seed's schema, plus the mirror's own tables.
 
 The mirror's `statements.py` writes them and `gateway/search` reads them; `ddl.py` turns them into statements for SQLite
 and for PostgreSQL. A read database is derived from the shards and never migrated: when the fingerprint of its schema
@@ -9,33 +9,34 @@ Departures from the seed, each with its reason:
 - `shard` on the mirrored tables: a shard deletes and rescans only its own rows.
 - The keys of `jobs` and `job_errors` include the shard, because a job may move and each shard is followed at its own
   pace. For a moment such a job may have a row for both shards, or for neither. Each shard writes and deletes its own
-  row only, so the end is right whichever shard is heard first. An id is therefore not unique, and no foreign key
-  refers to it.
+  row only, so the result is right whichever shard's change arrives first. An id is therefore not unique, and no foreign
+  key refers to it.
 - `job_errors` has `claim`, the number of the claim that failed; (job, claim) names the record on the shard. It also has
   the worker, the start of the attempt, the queue in which it failed (the job may have moved since) and the fingerprint
   of the error's text (`corvo/model/fingerprint.py`); NULL: the job did not fail.
-- `queues` has the shard's exact counts, so that no list counts jobs, and the totals at the start of the minute of its
-  newest change; minutes that are over are in `queue_minutes` (`minutes.py`). It has `draining`, and the retention of
-  each final state: NULL is the server's, 0 is for ever.
-- `workers` has a row per shard: a worker may fetch from several. The answer merges them. It has `pool_size`, `version`.
+- `queues` has the shard's exact counts, so that no list counts jobs. It has the totals at the start of the minute of
+  its newest change; earlier minutes are in `queue_minutes` (`minutes.py`). It has `draining`, and the retention of each
+  final state: NULL is the server's default, 0 is for ever.
+- `workers` has a row per shard, because a worker may fetch from several; queries merge them. It has `pool_size` and
+  `version`.
 - `batches` counts every outcome and has three callbacks (JSON: queue, payload); `callback_queue` and `callback_payload`
-  are those of `on_complete`. `pending` is what has not ended yet, `failed` every end but success.
-- `schedules` has `paused`, the settings of its jobs and the slots it catches up with. `last_run` is the last slot that
-  fired. `next_run` is NULL while it is paused; after a change it is the moment of that change, until the leader has
-  computed the slot.
+  are those of `on_complete`. `pending` counts the jobs that have not ended yet, `failed` every outcome but success.
+- `schedules` has `paused`, the settings of its jobs and the number of slots to catch up. `last_run` is the last slot
+  that fired. `next_run` is NULL while the schedule is paused; after a change it is the time of that change, until the
+  leader has computed the slot.
 - Names of schedules are unique on the shards; here the rows may arrive in any order, so the index is not unique.
-- `unique_locks` shows the shards' locks, also those whose period is over and whose alarm has not removed them yet:
-  compare `expires_at`. A lock costs its job two more rows; jobs without a unique key pay nothing.
-- `queue_claims` is `rate_limit_window` with a count per moment instead of a row per claim; the seed's table is a view
-  of it. `queue_stats` and `events` are views too (`views.py`).
-- `jobs.seq` numbers the versions of rows: each write of a job gives it a greater number. The text indexes follow it
-  (`text_index.py`). PostgreSQL has no text index and keeps the column.
+- `unique_locks` shows the shards' locks, including expired locks whose timer has not removed them yet: compare
+  `expires_at`. A lock costs its job two more rows; jobs without a unique key pay nothing.
+- `queue_claims` is `rate_limit_window` with a count per timestamp instead of a row per claim; the seed's table is a
+  view of it. `queue_stats` and `events` are views too (`views.py`).
+- `jobs.seq` numbers the versions of rows: each write of a job gives it a higher number. The text indexes follow it
+  (`text_index.py`). PostgreSQL has no text index but keeps the column.
 - `jobs` has `claimed_at`, for a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
-- The seed's ten indexes have their names and begin with their columns. `idx_jobs_state` goes on with `created_at`,
-  because pages are read in the order of creation. `idx_job_errors_job` and `idx_rate_limit` are the tables' unique
-  keys. Further indexes serve the sorts and filters of search.
+- The seed's ten indexes keep their names and begin with their columns. `idx_jobs_state` also has `created_at`, because
+  pages are read in the order of creation. `idx_job_errors_job` and `idx_rate_limit` are the tables' unique keys.
+  Further indexes serve the sorts and filters of search.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order. On PostgreSQL there are none.
-- `jobs_fts` and the other text indexes of SQLite are filled behind the jobs, not with them (`text_index.py`).
+- `jobs_fts` and the other text indexes of SQLite are filled after the jobs, not with them (`text_index.py`).
 """
 
 from typing import Any
@@ -57,7 +58,7 @@ from gateway.readdb.seed_tables import (
     text_or_null,
 )
 
-ROWS_VERSION = 3  # raise it when `rows.py` gives a column another meaning: the fingerprint cannot see that
+ROWS_VERSION = 3  # raise it when `rows.py` changes the meaning of a column, which the fingerprint cannot see
 
 jobs = sa.Table(
     "jobs",
@@ -111,15 +112,15 @@ jobs = sa.Table(
 
 
 def _where(condition: sa.ColumnElement[bool] | sa.TextClause) -> dict[str, Any]:
-    """Of a partial index, on either database."""
+    """The condition of a partial index, for both databases."""
     return {"sqlite_where": condition, "postgresql_where": condition}
 
 
-# Named, because search chooses its index itself: without statistics SQLite guesses, and guesses badly.
+# Named, because search chooses its index itself: without statistics SQLite chooses badly.
 BY_QUEUE = sa.Index("idx_jobs_queue_state_priority", jobs.c.queue, jobs.c.state, jobs.c.priority, jobs.c.created_at)
 BY_STATE = sa.Index("idx_jobs_state", jobs.c.state, jobs.c.created_at)
 BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
-BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's own name for that of the unique (id, shard)
+BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's name for the index of the unique (id, shard)
 sa.Index(
     "idx_jobs_scheduled",
     jobs.c.state,
@@ -131,7 +132,7 @@ BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, **_
 
 
 def _where_given(name: str, column: str, *rest: str) -> sa.Index:
-    """Of the jobs that have a value there; the others cost nothing."""
+    """A partial index of the jobs that have a value there; the others cost nothing."""
     indexed = [jobs.c[each] for each in (column, *rest)]
     return sa.Index(name, *indexed, **_where(jobs.c[column].is_not(None)))
 
@@ -143,7 +144,7 @@ BY_CHAIN = _where_given("idx_jobs_chain", "chain_id")
 BY_PARENT = _where_given("idx_jobs_parent", "parent_id")
 BY_EXPIRE = _where_given("idx_jobs_expire", "expire_at")
 
-# For the sorts of search. Nearly every job is of normal priority and is tried once: those need no entry of their own.
+# For the sorts of search. Nearly every job has normal priority and one attempt; those have no entry.
 BY_STARTED = _where_given("idx_jobs_started", "started_at")
 BY_COMPLETED = _where_given("idx_jobs_completed", "completed_at")
 BY_FAILED = _where_given("idx_jobs_failed", "failed_at")
@@ -189,7 +190,7 @@ unique_locks = sa.Table(
     integer("shard"),
 )
 
-# Claims of a throttled queue within its window, by moment. The view `rate_limit_window` has a row for each claim.
+# Claims of a rate-limited queue within its window, per timestamp. The view `rate_limit_window` has a row per claim.
 queue_claims = sa.Table(
     "queue_claims",
     metadata,
@@ -219,7 +220,7 @@ batches = sa.Table(
     text_or_null("on_failure"),
     text("created_at"),
     text_or_null("finished_at"),
-    # Those of `on_complete`.
+    # The callback `on_complete`.
     text_or_null("callback_queue"),
     text_or_null("callback_payload"),
 )
@@ -241,7 +242,7 @@ queues = sa.Table(
     integer_or_null("retention_cancelled_ms"),
     text_or_null("provider", sa.ForeignKey("providers.name")),
     text("created_at"),
-    # Jobs now in each state.
+    # Current number of jobs in each state.
     integer("pending"),
     integer("active"),
     integer("held"),
@@ -250,12 +251,12 @@ queues = sa.Table(
     integer("scheduled"),
     integer("retrying"),
     integer("cancelled"),
-    # Ever.
+    # All-time totals.
     integer("enqueued"),
     integer("completed_total"),
     integer("failed"),
     integer("dead_total"),
-    # The minute since 1970 of the newest change, and those four as they were when it began.
+    # The minute of the newest change, since 1970, and the four totals at its start.
     integer("minute"),
     integer("minute_enqueued"),
     integer("minute_completed"),
@@ -300,7 +301,7 @@ schedules = sa.Table(
     integer("fired"),
 )
 
-# Workers that wait at a shard now. Not replicated: emptied when the mirror starts or loses the shard.
+# Workers that wait at a shard now. Not replicated; cleared when the mirror starts or loses the shard.
 presence = sa.Table(
     "presence",
     metadata,
@@ -314,16 +315,16 @@ presence = sa.Table(
     text_or_null("version"),
 )
 
-# How far each shard has been followed. `gateway/search/lag.py` says what the moments mean together.
+# How far each shard has been followed. `gateway/search/lag.py` explains the timestamps.
 mirror_cursors = sa.Table(
     "mirror_cursors",
     metadata,
     shard_in_key(),
-    integer("applied_index"),  # everything up to it is in this file
-    text("updated_at"),  # of the transaction that last wrote this row
-    text_or_null("caught_up_at"),  # when the mirror last knew that it had everything; NULL: not yet
-    integer("is_following"),  # 1: at the end of the shard's changes, with a question parked there
-    integer("rows_total"),  # rows written or deleted since the file was made
+    integer("applied_index"),  # every change up to this index is in this database
+    text("updated_at"),  # when this row was last written
+    text_or_null("caught_up_at"),  # when the mirror last had all changes; NULL: not yet
+    integer("is_following"),  # 1: at the end of the shard's feed, where a pull waits
+    integer("rows_total"),  # rows written or deleted since the database was created
 )
 
 # One row.
@@ -332,10 +333,10 @@ mirror_meta = sa.Table(
     metadata,
     sa.Column("id", INTEGER, primary_key=True, autoincrement=False),
     text("schema_version"),
-    text("generation"),  # another one after each rebuild
-    text("origin"),  # SQLite: the machine's boot while the file was last open for writing; PostgreSQL: the cluster's id
-    integer("is_clean"),  # 1: closed properly and on disk
+    text("generation"),  # changes with each rebuild
+    text("origin"),  # SQLite: the boot id when the file was last open for writing; PostgreSQL: the cluster id
+    integer("is_clean"),  # 1: closed cleanly and synced to disk
     integer("shards"),
-    text("created_at"),  # when it was begun
-    text_or_null("published_at"),  # when readers were first shown it
+    text("created_at"),  # when the build began
+    text_or_null("published_at"),  # when readers first saw it
 )

@@ -1,9 +1,9 @@
 """Tables of the seed schema (`seeds/corvo-schema.md`) for features that are not built yet: AI and agents, enterprise.
 
-They stand here so that `read.db` has the published shape from its first day; nothing writes them but `seed_rows`.
+They exist so that the read database has the published schema from the start. Only `seed_rows` writes them.
 `schema.py` adds the tables that the mirror fills, and is the only module that others import.
 
-Flags are INTEGER 0 or 1 and moments RFC 3339 text, as in the seed. Foreign keys are declared for readers of the
+Flags are INTEGER 0 or 1 and timestamps RFC 3339 text, as in the seed. Foreign keys are declared for readers of the
 schema and for tools; the mirror does not enforce them, because rows of several shards arrive in any order.
 """
 
@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql
 
 metadata = sa.MetaData()
 
-# PostgreSQL would sort by the habits of a language, and count to two milliards; SQLite compares bytes, and counts on.
+# As on SQLite: text sorts by bytes, not by a language's collation, and integers have 64 bits.
 TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 INTEGER = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 REAL: sa.types.TypeEngine[float] = sa.REAL().with_variant(sa.Double(), "postgresql")
@@ -46,7 +46,7 @@ def real_or_null(name: str) -> sa.Column[Any]:
 
 
 def job_reference() -> sa.Column[Any]:
-    """No foreign key: a job that moves stands under two shards for a moment (`schema.py`)."""
+    """No foreign key: a job that moves may have rows of two shards for a moment (`schema.py`)."""
     return text("job_id")
 
 
@@ -55,7 +55,7 @@ def counted_id() -> sa.Column[Any]:
 
 
 def shard_in_key() -> sa.Column[Any]:
-    """The shard, where it is part of the key."""
+    """The shard, as part of the key."""
     return sa.Column("shard", INTEGER, primary_key=True, autoincrement=False)
 
 
@@ -64,7 +64,7 @@ def _literal(default: int | None) -> Any:
 
 
 def _tokens() -> tuple[sa.Column[Any], ...]:
-    """What a call to a language model used and cost."""
+    """Tokens and cost of a call to a language model."""
     return (
         integer("input_tokens", default=0),
         integer("output_tokens", default=0),

@@ -1,18 +1,18 @@
-"""Tables that find jobs by what their texts hold: documents, the indexes over them, and how far these have come.
+"""The tables of text search: documents, the indexes over them, and the indexing progress.
 
-A job has one document: its payload, tags, result and the messages of its errors, one after the other. It has a number
-of its own, because a job's `seq` changes with every write while its texts mostly do not. Over the documents lie
+A job has one document: its payload, tags, result and error messages, concatenated. The document has its own number,
+because a job's `seq` changes with every write while its texts mostly do not. The indexes are:
 
-    jobs_grams   every three characters that stand side by side, as they are: for substrings
-    jobs_fts     every word, whatever its case and accents: for people
+    jobs_grams   trigrams, case-sensitive: for substrings
+    jobs_fts     words, without case and accents: for full-text search
     job_tags     (key, value) of each tag
 
-None of it is written with the jobs. `indexing.py` follows behind them, along `jobs.seq` and `job_errors.id`, when the
-mirror has time; `index_progress` says up to where. Whoever searches looks at what lies behind that by himself
-(`gateway/search/documents.py`), so an index that is late is slow, and never wrong.
+None of them is written with the jobs. `indexing.py` updates them later, by `jobs.seq` and `job_errors.id`, when the
+mirror has time; `index_progress` holds its position. A search checks all later jobs itself
+(`gateway/search/documents.py`), so an index that is behind makes it slow, never wrong.
 
-The text is kept as it was indexed: SQLite removes an entry only from whoever shows what had been entered. The indexes
-themselves keep no copy (`content=''`), and of where in a text something stands only what is asked for.
+The document keeps the text as indexed, because FTS5 can remove an entry only if it gets the original text. The indexes
+keep no copy of it (`content=''`), and positions only where queries need them.
 """
 
 import re
@@ -24,7 +24,7 @@ from gateway.readdb.seed_tables import integer, metadata, text, text_or_null
 
 SQLITE_ONLY = {"sqlite_only": True}  # PostgreSQL has none of these tables
 
-# A part of a document is indexed up to here.
+# Each part of a document is indexed up to this length.
 PART_CHARS_MAX = 16_384
 
 documents = sa.Table(
@@ -35,7 +35,7 @@ documents = sa.Table(
     integer("shard"),
     text("text"),
     text_or_null("tags"),
-    integer("is_partial"),  # 1: the indexes do not hold all of it, and every search looks at it
+    integer("is_partial"),  # 1: the indexes do not hold all of it, so every search checks it
     sa.UniqueConstraint("job_id", "shard"),
     info=SQLITE_ONLY,
 )
@@ -46,7 +46,7 @@ job_tags = sa.Table(
     "job_tags",
     metadata,
     text("key", primary_key=True),
-    sa.Column("value", sa.BLOB, primary_key=True),  # of any type: SQLite then stores each as it is
+    sa.Column("value", sa.BLOB, primary_key=True),  # a BLOB column has no affinity: SQLite keeps each value's type
     sa.Column("doc", sa.Integer, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
     info=SQLITE_ONLY,
@@ -81,7 +81,7 @@ VIRTUAL_TABLES = (
 
 
 class InMemory(NamedTuple):
-    """An index of words like `jobs_fts`, for jobs that it does not know yet."""
+    """A word index like `jobs_fts`, for jobs that are not indexed yet."""
 
     make: tuple[str, ...]
     enter: str
@@ -99,8 +99,8 @@ _SHORT_ESCAPES = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
 
 
 def document(payload: str, tags: str | None, result: str | None, errors: str | None) -> tuple[str, bool]:
-    """The parts as they are stored; behind them, where producers wrote characters as escapes, the parts without. And
-    whether the indexes cannot hold all of it: texts that are too long, and tags with escapes, which SQLite misreads."""
+    """The stored parts, then the unescaped text of those that have escapes. Also whether the indexes lack some of it:
+    because a text is too long, or because tags have escapes, which SQLite misreads."""
     documents = [part for part in (payload, tags, result) if part]
     json = "\n".join(part[:PART_CHARS_MAX] for part in documents)
     parts = [json, (errors or "")[:PART_CHARS_MAX]]
@@ -113,7 +113,7 @@ def document(payload: str, tags: str | None, result: str | None, errors: str | N
 
 def _unescaped(json: str) -> str:
     plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _short(found[2]), json)
-    # Pairs of surrogates become one character, and half a pair becomes the sign for "no such character".
+    # A surrogate pair becomes one character, and a lone surrogate the replacement character.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -3,24 +3,24 @@
 The first three are tables of the seed schema that need no rows of their own:
 
     queue_stats         the totals of each queue, which `queues` has
-    rate_limit_window   a row for each claim within a throttled queue's window; `queue_claims` has one for each moment
-    events              what happened to the stored jobs, from their moments and their errors. It has no sequence
-                        numbers, and jobs that were deleted are not in it. The event log itself stays on the shards:
-                        copying it would add a row for each of a job's three to four events.
+    rate_limit_window   a row for each claim within a rate-limited queue's window; `queue_claims` has one per timestamp
+    events              the events of the stored jobs, derived from their timestamps and errors. It has no sequence
+                        numbers and omits deleted jobs. The event log itself stays on the shards: copying it would add a
+                        row for each of a job's three to four events.
 
-`tasks` and `task_workers` have the shape of a task table in PostgreSQL. Their columns, names and order, are those of
-that schema. What differs is said in `docs/how-to/use-postgresql.md`:
+`tasks` and `task_workers` have the columns of a task table in PostgreSQL, with the same names and order. The
+differences are in `docs/how-to/use-postgresql.md`:
 
     state here                          status there
     pending, scheduled, retrying, held  pending
-    active, not yet started             claimed      a two-phase claim whose worker has not said that it began
+    active, not yet started             claimed      a two-phase claim that its worker has not started
     active                              running
     completed                           completed
     dead                                dead_letter
     cancelled                           failed
 
-On PostgreSQL moments are `timestamptz` and payloads `jsonb`, where they can be (`ddl.py`); on SQLite both are text.
-Ids are text on both: they name the shard of their birth, and are no UUIDs.
+On PostgreSQL timestamps are `timestamptz` and payloads `jsonb`, if valid (`ddl.py`); on SQLite both are text. Ids are
+text on both: they name the shard that created the job and are not UUIDs.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ def _queue_stats() -> sa.Select[Any]:
 
 
 def _events() -> sa.CompoundSelect[Any]:
-    """The newest attempt stands in the job, those that failed in its errors; no attempt is told of twice."""
+    """The job has the newest attempt and its errors have the failed ones; no attempt appears twice."""
 
     def of_job(kind: str, at: Column, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         columns = (sa.literal(kind).label("type"), jobs.c.id.label("job_id"), jobs.c.queue, at.label("created_at"))
@@ -135,7 +135,7 @@ def _tasks(is_sqlite: bool) -> sa.Select[Any]:
 
 
 def _task_workers(is_sqlite: bool) -> sa.Select[Any]:
-    """A worker as all shards together know it, or as one that only waits. None of them leads: the server does."""
+    """Workers merged from all shards, including those that only wait. None is a leader: the server leads."""
     names = ("id", "hostname", "started_at", "last_heartbeat", "pool_size", "version")
     seen = sa.union_all(*[sa.select(*[table.c[name] for name in names]) for table in (workers, presence)]).subquery("s")
     columns: dict[str, Column] = {
@@ -157,5 +157,5 @@ def _moment(text: Column, is_sqlite: bool) -> Column:
 
 def _newest(moments: tuple[Column, ...], is_sqlite: bool) -> Column:
     if not is_sqlite:
-        return sa.func.greatest(*moments)  # passes over NULL
+        return sa.func.greatest(*moments)  # ignores NULL
     return sa.func.max(*[sa.func.coalesce(moment, "") for moment in moments])

@@ -64,13 +64,13 @@ def test_what_one_mirror_wrote_another_goes_on_with(place):
 
 
 def test_there_is_nothing_to_trust_at_first(place):
-    assert why_not(place) == "there is no schema"
+    assert why_not(place) == "the schema does not exist"
 
 
 def test_another_cluster_s_state_is_not_trusted(place):
     publish(place).close()
 
-    assert why_not(place, origin="another") == "it shows the state of another cluster"
+    assert why_not(place, origin="another") == "it belongs to another cluster"
     assert why_not(place, shards=3) == "it was made for 2 shards, the node has 3"
 
 
@@ -78,7 +78,7 @@ def test_another_schema_is_not_trusted(place):
     publish(place).close()
     place.tamper("UPDATE mirror_meta SET schema_version = '0-old'")
 
-    assert why_not(place).startswith("its schema is 0-old")
+    assert why_not(place).startswith("its schema version is 0-old")
 
 
 def test_a_table_that_somebody_dropped_is_noticed(place):
@@ -94,7 +94,7 @@ def test_a_schema_that_is_not_ours_is_never_touched(place):
     store = place.store()
 
     for step in (store.open_trusted, lambda: store._drop(place.address.schema)):
-        with pytest.raises(psycopg.Error, match="is not ours"):
+        with pytest.raises(psycopg.Error, match="was not created by Corvo"):
             step()
 
     assert place.read("SELECT count(*) FROM dear") == [(0,)]

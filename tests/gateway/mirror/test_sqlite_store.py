@@ -84,7 +84,7 @@ def test_without_a_boot_id_only_a_clean_close_is_trusted(place):
 
 
 def test_a_missing_file_is_not_trusted_and_not_created(place, path):
-    assert why_not(place) == "there is no file"
+    assert why_not(place) == "the file does not exist"
     assert files(path) == []
 
 
@@ -92,14 +92,14 @@ def test_a_link_to_nowhere_is_not_trusted(place, path):
     publish(place).close()
     path.resolve().unlink()
 
-    assert why_not(place) == "there is no file"
+    assert why_not(place) == "the file does not exist"
 
 
 def test_another_schema_is_not_trusted(place):
     publish(place).close()
     place.tamper("UPDATE mirror_meta SET schema_version = '0-old'")
 
-    assert why_not(place).startswith("its schema is 0-old")
+    assert why_not(place).startswith("its schema version is 0-old")
 
 
 def test_another_number_of_shards_is_not_trusted(place):
