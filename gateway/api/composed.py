@@ -1,4 +1,4 @@
-"""Handlers of endpoints that have no plan: fetches that wait, reads of read.db, events."""
+"""Handlers of endpoints that have no plan: waiting fetches, reads of the read database, events."""
 
 from corvo.endpoint import Answer
 from corvo.model.ids import Minter
@@ -139,5 +139,5 @@ class ComposedEndpoints:
         return await self._listening.page(request.query)
 
     async def _catch_up(self) -> None:
-        """Wait until read.db has everything that any node had answered when the request arrived."""
+        """Waits until the read database holds every write that any node acknowledged before this request."""
         await catch_up(self._shards, self._read_db)

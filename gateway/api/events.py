@@ -1,10 +1,10 @@
-"""`GET /api/v1/events`: the events of all shards, as server-sent events; and the same page by page.
+"""`GET /api/v1/events`: the events of all shards, as server-sent events or in pages.
 
-Each connection asks every shard of this node for events after its cursor, and sends them. A shard is asked again only
-when its last answer was sent, so a connection holds at most one answer per shard. A client that does not read within
-`WRITE_S` is disconnected; it reconnects with its cursor and goes on where it stopped.
+Each connection queries every shard of this node for events after its cursor and sends them. It queries a shard again
+only after it has sent the last answer, so it holds at most one answer per shard. A client that does not read within
+`WRITE_S` is disconnected. It reconnects with its cursor and resumes there.
 
-Stored events are sent in the order of time over all shards, new ones as they arrive.
+Stored events are sent in time order over all shards, new ones as they arrive.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
 CONNECTIONS_MAX = 1_000
-EVENTS_HELD = 256  # by one connection, for all shards together: about 100 kB, also while its client does not read
-EVENTS_AT_ONCE_MIN = 4  # of one shard
+EVENTS_HELD = 256  # per connection, over all shards: about 100 kB, even if its client does not read
+EVENTS_AT_ONCE_MIN = 4  # per shard
 KEEPALIVE_S = 15.0
-WAIT_MS = 20_000  # how long a shard may have no events before it is asked again
+WAIT_MS = 20_000  # how long a query waits at a shard without events
 WRITE_S = 30.0
-ASK_AGAIN_S = 1.0  # a shard that refused
-RETRY_MS = 1_000  # the delay that clients are told to wait before they reconnect
+ASK_AGAIN_S = 1.0  # after a shard refused
+RETRY_MS = 1_000  # the reconnect delay sent to clients
 
 log = structlog.get_logger()
 
 
 class EventListener:
-    """What all listening connections share."""
+    """The state that all event connections share."""
 
     def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
         self.shards = shards
@@ -71,10 +71,10 @@ class EventListener:
         filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
         cursor = self._begin(request, wanted)
         if len(self.open) >= CONNECTIONS_MAX:
-            raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections listen already", retry_after_ms=RETRY_MS)
+            raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections are listening already", retry_after_ms=RETRY_MS)
         connection = ClientConnection(self, request, cursor, filters)
         self.open.add(connection)
-        await connection.catch_up()  # so that an unreachable shard is a refusal, not an empty stream
+        await connection.catch_up()  # an unreachable shard must give an error, not an empty stream
         return Answer(200, Streaming(b"text/event-stream", connection.run))
 
     async def ask(self, cursor: list[int], events_max: int, filters: Filters) -> list[EventsFound]:
@@ -99,9 +99,9 @@ class ClientConnection:
         self._request = request
         self._cursor = cursor
         self._filters = filters
-        self._kept: list[EventsFound] = []  # found and not yet sent
+        self._kept: list[EventsFound] = []  # received but not yet sent
         self._at_once = max(EVENTS_HELD // len(cursor), EVENTS_AT_ONCE_MIN)
-        self._turn = asyncio.Lock()  # one writes at a time
+        self._turn = asyncio.Lock()  # one writer at a time
 
     async def catch_up(self) -> None:
         self._kept = await self._listening.ask(self._cursor, self._at_once, self._filters)
@@ -114,7 +114,7 @@ class ClientConnection:
                 await self._pause(refusal)
 
     async def run(self, write: Write) -> None:
-        """Until the client disconnects or the gateway drains."""
+        """Runs until the client disconnects or the gateway drains."""
         listening = self._listening
         try:
             await first_of(self._tell(write), self._request.hung_up(), listening.draining.wait())
@@ -122,7 +122,7 @@ class ClientConnection:
             listening.open.discard(self)
 
     async def _tell(self, write: Write) -> None:
-        """First the stored events, in the order of time; then each shard on its own."""
+        """Sends the stored events in time order, then the events of each shard as they arrive."""
         await self._write(write, b"retry: %d\n\n" % RETRY_MS)
         while True:
             part, is_all = self._kept_part()
@@ -141,21 +141,21 @@ class ClientConnection:
         )
         parts = []
         for shard, one in sorted(enumerate(self._kept), key=lambda item: item[1].missed > 0):
-            # Events that the filters exclude are passed at once; missed ones when the gap was sent.
+            # The cursor moves past filtered events at once, and past missed events when the gap was sent.
             self._cursor[shard] = one.events[0].seq - 1 if one.events else one.upto
             if one.missed:
                 parts.append(self._frame(b"gap", Gap(shard, one.missed)))
         parts += [self._event(event) for event in events]
         self._cursor = behind
         self._kept = []
-        parts.append(b"id: %b\n\n" % format_cursor(behind).encode())  # a cursor to resume from, before any event
+        parts.append(b"id: %b\n\n" % format_cursor(behind).encode())  # to resume from, even before the first event
         return b"".join(parts), is_all
 
     async def _follow(self, shard: int, write: Write) -> None:
         while True:
             try:
                 found = await self._park(shard)
-            except Refusal as refusal:  # the other shards go on
+            except Refusal as refusal:  # the other shards continue
                 await self._pause(refusal)
                 continue
             async with self._turn:
@@ -176,7 +176,7 @@ class ClientConnection:
             found: EventsFound = await call
             return found
         finally:
-            if call.future.cancelled():  # the client is gone: end the wait at the shard
+            if call.future.cancelled():  # the client disconnected: end the wait at the shard
                 shards.recall(call)
 
     async def _pause(self, refusal: Refusal) -> None:
@@ -184,7 +184,7 @@ class ClientConnection:
         await asyncio.sleep(ASK_AGAIN_S)
 
     async def _keep_alive(self, write: Write) -> None:
-        """With the cursor: a client that waits for rare events need not read all others again when it reconnects."""
+        """Sends the cursor: a client that filters for rare events skips all others when it reconnects."""
         while True:
             await asyncio.sleep(KEEPALIVE_S)
             async with self._turn:
@@ -207,7 +207,7 @@ class ClientConnection:
 
 
 async def first_of(*works: Coroutine[Any, Any, Any]) -> None:
-    """Run all until one ends, in any way; then cancel the others."""
+    """Runs all until one ends, with or without an error; then cancels the others."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,11 +1,11 @@
-"""Fetch: from queues on one shard or on many, waiting without claiming twice.
+"""Fetch: from queues on one shard or several, with long polling that never claims twice.
 
-On one shard the fetch itself waits there. Several shards are asked one after another, in the order of the queues in the
-request or in an order drawn by their weights. When none has a job, an await is sent to all of them, which claims
-nothing, and the first shard that answers is asked again.
+If all queues are on one shard, the fetch itself waits there. Otherwise the shards are asked one after another, in the
+request's order of queues or in a weighted random order. If none has a job, each shard gets an await, which claims
+nothing. The first shard that answers gets the fetch again.
 
 An answer with a job must always reach the worker. So a wait that ends early (the client disconnects, the gateway
-drains) is not cancelled: its calls are recalled, and the shard answers them empty, or with a job that it just claimed.
+drains) is not cancelled. Its calls are recalled, and the shard answers with no job, or with one that it just claimed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from corvo.ops.jobs.fetch import Claimed, Fetch
 from corvo.queries.job import Await
 from gateway.shards.client import ShardCall, Shards
 
-GRACE_S = 0.05  # an answer within this time needs no watch over the client's connection
+GRACE_S = 0.05  # only slower answers make the gateway watch the client's connection
 
 
 class Fetcher:
@@ -35,7 +35,7 @@ class Fetcher:
         self._waiting: dict[int, list[ShardCall]] = {}  # the calls of each waiting fetch
 
     def drain(self) -> None:
-        """End every wait; new fetches do not wait."""
+        """Ends every wait; new fetches do not wait."""
         self._draining.set()
         for calls in list(self._waiting.values()):
             self._recall(calls)
@@ -48,7 +48,7 @@ class Fetcher:
         return await self._fetch_over(fetch, hung_up)
 
     def begin(self, fetch: Fetch) -> ShardCall | None:
-        """A fetch on one shard is sent in this tick, behind all calls to that shard before it. None: its queues are on
+        """Sends a fetch on one shard in this tick, after all earlier calls to that shard. None if its queues are on
         several shards."""
         if self._draining.is_set():
             fetch.wait_ms = 0
@@ -61,15 +61,15 @@ class Fetcher:
         future: asyncio.Future[list[Claimed]] = call.future
         assert isinstance(call.ask, Fetch)
         if not call.ask.wait_ms:
-            return await future  # no watch needed: the shard answers at once
-        # A claim may cross the recall: then it is the answer.
+            return await future  # the shard answers at once, so the connection needs no watch
+        # A claim may cross the recall; then the claimed job is the answer.
         with self._watched([call], hung_up):
             return await future
 
     def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
-        """Queues in the order in which they are to be served, neighbours on one shard together; with `among`, only
-        those of that shard. With weights the order is drawn for each claim id over all queues, so a queue gets its
-        share wherever the others are, and however many of them are empty."""
+        """Queues in the order to serve, with neighbours on one shard grouped; with `among`, only those of that shard.
+        With weights, the order is drawn per claim id over all queues. So a queue gets its share wherever the others
+        are, and however many of them are empty."""
         queues = fetch.queues
         if fetch.weights:
             queues = [queues[place] for place in weighted_order.order(fetch.weights, fetch.claim_id)]
@@ -109,7 +109,7 @@ class Fetcher:
                 claim_id=fetch.claim_id + number,
             )
             if not self._shards.is_up(shard):
-                refusal = unreachable(shard)  # an unreachable shard must not keep the jobs of the others from workers
+                refusal = unreachable(shard)  # an unreachable shard must not hold back the jobs of the others
                 continue
             try:
                 claimed += await self._shards.ask(shard, part)
@@ -139,13 +139,13 @@ class Fetcher:
                                 return call.shard
                 if len(refusals) == len(awaits):
                     raise refusals[0]
-                return None  # the wait of those that could be asked ended, or all were recalled
+                return None  # the wait ended at all reachable shards, or all calls were recalled
         finally:
             self._recall(awaits)
 
     @contextmanager
     def _watched(self, calls: list[ShardCall], hung_up: Callable[[], Awaitable[None]]) -> Iterator[None]:
-        """Inside, the calls are recalled when the client disconnects or the gateway drains."""
+        """While open, recalls the calls if the client disconnects or the gateway drains."""
         loop = asyncio.get_running_loop()
         watch: asyncio.Future[None] | None = None
 
@@ -164,7 +164,7 @@ class Fetcher:
             if watch is not None:
                 watch.cancel()
             for call in calls:
-                if call.future.cancelled():  # the waiting task was cancelled: end the wait at the shard
+                if call.future.cancelled():  # the task was cancelled: end the wait at the shard
                     self._shards.recall(call)
 
     def _recall(self, calls: list[ShardCall]) -> None:

@@ -1,8 +1,7 @@
-"""Bytes of a stream → a frame.
+"""Decodes the bytes of a stream into a frame.
 
-A frame is decoded in one go. Where that fails, it is decoded item by item: an item that cannot be read is refused in
-its place, and the rest of the frame is served. A frame of the wrong shape is refused whole, under its id if that can be
-read.
+A frame is decoded as a whole. If that fails, it is decoded item by item: an invalid item gets an error as its result,
+and the other items are served. A frame of the wrong shape is refused as a whole, under its id if that is readable.
 """
 
 import json
@@ -31,7 +30,7 @@ _HeartbeatsMax = Meta(max_length=HEARTBEAT_JOBS_MAX)
 
 
 class FrameBody(Body):
-    """A frame whose items are all readable."""
+    """A frame whose items are all valid."""
 
     id: int | str
     enqueue: Annotated[list[EnqueueBody], _EnqueuesMax] | UnsetType = UNSET
@@ -42,7 +41,7 @@ class FrameBody(Body):
 
 
 class _Outline(Body):
-    """The same frame with its items unread."""
+    """The same frame with undecoded items."""
 
     id: int | str
     enqueue: Annotated[list[msgspec.Raw], _EnqueuesMax] | UnsetType = UNSET
@@ -57,7 +56,7 @@ class _IdOnly(msgspec.Struct):
 
 
 class Codec:
-    """How a subprotocol writes frames. Items are checked as JSON, because a payload is stored as JSON."""
+    """The encoding of a subprotocol. Items are validated as JSON, because payloads are stored as JSON."""
 
     def __init__(
         self, format_: ModuleType, to_json: Callable[[bytes], bytes], from_json: Callable[[bytes], bytes]
@@ -72,7 +71,7 @@ def _msgpack_to_json(raw: bytes) -> bytes:
     try:
         return json.dumps(msgspec.msgpack.decode(raw), allow_nan=False, separators=(",", ":")).encode()
     except (ValueError, TypeError, RecursionError) as error:
-        raise Refusal("PARSE_ERROR", f"this MessagePack has no form in JSON: {error}") from None
+        raise Refusal("PARSE_ERROR", f"this MessagePack cannot be converted to JSON: {error}") from None
 
 
 def _json_to_msgpack(raw: bytes) -> bytes:
@@ -101,7 +100,7 @@ def read_frame(codec: Codec, raw: bytes) -> Frame | FrameRefused:
 
 
 def _read_items(codec: Codec, raw: bytes, why: Refusal) -> Frame | FrameRefused:
-    """A frame with a mistake in it; `why` is the refusal of the decoder of whole frames."""
+    """Decodes a frame with an error in it; `why` is the error of the whole-frame decoder."""
     try:
         outline = codec.decode_outline(raw)
     except msgspec.ValidationError as error:

@@ -1,9 +1,9 @@
-"""Frames of the stream: what a client may ask in one, how it becomes operations, what is answered.
+"""Frames of the stream: their content, their operations and their answers. Pure.
 
-Pure. Acks, fails, heartbeats and enqueues of a frame are grouped by shard, one operation each. A shard applies them in
-this order and before the frame's fetch: an enqueue finds the unique key that an ack freed, a fetch the slot. An item
-that is refused is answered in its place; the other items of the frame are served. New jobs that belong to a batch or
-depend on other jobs are planned separately, as a request over HTTP would be.
+Acks, fails, heartbeats and enqueues of a frame are grouped by shard, one operation each. A shard applies them in this
+order, before the frame's fetch. So an enqueue can use a unique key that an ack freed, and a fetch can use its slot. A
+refused item gets an error as its result; the other items are served. New jobs that belong to a batch or depend on other
+jobs are planned separately, like HTTP requests.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class FrameFetch(FetchOptions):
 
 
 class Frame(msgspec.Struct):
-    """A frame as it was read (`frame_input.py`). The refusal of an item that cannot be read stands in its place."""
+    """A decoded frame (`frame_input.py`). An invalid item is replaced by its refusal."""
 
     id: int | str
     enqueue: Sequence[EnqueueBody | Refusal] | UnsetType = UNSET
@@ -54,7 +54,7 @@ class Frame(msgspec.Struct):
 
 
 class EnqueueOutcome(msgspec.Struct, omit_defaults=True):
-    """The job, or why there is none."""
+    """The job, or the error."""
 
     job_id: str | None = None
     status: str | None = None
@@ -64,7 +64,7 @@ class EnqueueOutcome(msgspec.Struct, omit_defaults=True):
 
 
 class HeartbeatOutcome(msgspec.Struct, omit_defaults=True):
-    """`status`, or why the heartbeat was refused."""
+    """`status`, or the error."""
 
     status: str | None = None
     error: str | None = None
@@ -72,8 +72,8 @@ class HeartbeatOutcome(msgspec.Struct, omit_defaults=True):
 
 
 class FrameAnswer(msgspec.Struct):
-    """The results of what the frame asked for, nothing else. `code`, `error` and `retry_after_ms` belong to the fetch:
-    they stand where `jobs` would."""
+    """The results, only for the parts that the frame had. `code`, `error` and `retry_after_ms` belong to the fetch and
+    replace `jobs`."""
 
     id: int | str
     enqueued: list[EnqueueOutcome] | UnsetType = UNSET
@@ -87,7 +87,7 @@ class FrameAnswer(msgspec.Struct):
 
 
 class FrameRefused(msgspec.Struct, omit_defaults=True):
-    """A frame of which nothing was done. `id` is null only where it cannot be read."""
+    """A frame that was refused as a whole. `id` is null only if it is unreadable."""
 
     id: int | str | None
     code: str
@@ -101,8 +101,8 @@ class FramePlan:
     def __init__(self, context: PlanContext, frame: Frame) -> None:
         self._frame = frame
         self.calls: list[tuple[int, Operation]] = []
-        self.separate: list[Plan] = []  # for new jobs that take more than one question
-        self._separate: list[list[int]] = []  # the numbers of these jobs
+        self.separate: list[Plan] = []  # for new jobs that need more than one call
+        self._separate: list[list[int]] = []  # the positions of these jobs in the frame
         self._enqueues: list[NewJob | Refusal] = []
         self._acks: list[AckItem | Refusal] = []
         self._fails: list[FailItem | Refusal] = []
@@ -144,7 +144,7 @@ class FramePlan:
         self.calls += [(shard, operation([items[n] for n in numbers])) for shard, numbers in groups.items()]
 
     def _plan_separately(self, context: PlanContext, bodies: Sequence[EnqueueBody | Refusal]) -> set[str]:
-        """One plan for all jobs of a batch, one for each job that depends on others. The ids of all of them."""
+        """Makes one plan for all jobs of a batch and one for each job with dependencies. Returns the ids of all."""
         groups: dict[str | int, list[int]] = {}
         for number, body in enumerate(bodies):
             if not isinstance(body, Refusal) and not body.is_plain and isinstance(self._enqueues[number], NewJob):
@@ -167,7 +167,7 @@ class FramePlan:
         return ids
 
     def conclude(self, results: list[Any], separate: list[Any], jobs: list[FetchedJob] | Refusal | None) -> FrameAnswer:
-        """`results` are those of `calls`, `separate` the answers to the plans; a refusal stands where there is none."""
+        """`results` belong to `calls`, and `separate` to the plans; each may be a refusal."""
         frame = self._frame
         answer = FrameAnswer(frame.id)
         rest = iter(results)
@@ -204,8 +204,8 @@ class FramePlan:
 def _gathered(
     items: list[Any], groups: dict[int, list[int]], rest: Iterator[Any], unasked: Callable[[Any], Any]
 ) -> list[Any]:
-    """Outcomes in the order of the items: the shard's result, the item's own refusal, or `unasked(item)` for an item
-    that belongs to no shard."""
+    """Outcomes in the order of the items: the shard's result, the item's own refusal, or `unasked(item)` if no shard
+    got the item."""
     outcomes = list(items)
     left = len(items)
     for numbers in groups.values():
@@ -296,15 +296,15 @@ def _heartbeat_outcome(beat: Beat | Refusal, outcome: Any) -> HeartbeatOutcome:
 
 
 def _of_one(outcome: Any, place: int) -> Enqueued | Refusal:
-    """A job's part of the answer to its plan."""
+    """One job's part of its plan's answer."""
     if isinstance(outcome, Answer):
         made: Enqueued = outcome.body[place]
         return made
     if isinstance(outcome, Refusal):
         return outcome
-    raise outcome  # a bug of ours
+    raise outcome  # a bug
 
 
 def _refused(outcome: Any) -> Any:
-    """A shard's refusal as an item's."""
+    """Turns a shard's refusal into an item's error."""
     return Refused(outcome.code, outcome.message) if isinstance(outcome, Refusal) else outcome

@@ -1,6 +1,7 @@
-"""`POST /admin/rebuild-read-db`: ask the mirror for a rebuild, and wait for it on request.
+"""`POST /admin/rebuild-read-db`: requests a rebuild from the mirror and optionally waits for it.
 
-The mirror sees the request within a second (`readdb/rebuild_request.py`). A new generation means that it is done.
+The mirror sees the request within a second (`readdb/rebuild_request.py`). The rebuild is done when the generation
+changes.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ class Rebuilding:
         return await self._rebuild(request, waits=False)
 
     async def ask_and_wait(self, body: None, request: Request) -> Answer:
-        """Clients of `rebuild-sqlite` expect the answer when it is done."""
+        """Clients of `rebuild-sqlite` expect the answer after the rebuild."""
         return await self._rebuild(request, waits=True)
 
     async def _rebuild(self, request: Request, waits: bool) -> Answer:
@@ -50,7 +51,7 @@ class Rebuilding:
         return Answer(202, RebuildView("building", False, generation))
 
     async def _look(self) -> Lag | None:
-        """None: read.db cannot be read. It is being built already."""
+        """None if the read database cannot be read: it is being built already."""
         try:
             return await read_lag(self._read_db)
         except Refusal:

@@ -1,8 +1,11 @@
 """`GET /api/v1/stream`: one WebSocket for everything a worker or producer does.
 
-Frames are answered out of order, each under its `id`: a fetch that waits does not delay other frames. Bounded are: open
-frames per stream and over all streams (more are answered `OVERLOADED`, and a client that does not read its answers is
-not read either), the size of a frame (the server closes with 1009), and time, by the deadlines of the shards.
+Frames are answered out of order, each under its `id`, so a waiting fetch does not delay other frames. Bounds:
+
+- open frames, per stream and over all streams: further frames get `OVERLOADED`, and a client that does not read its
+  answers is not read either
+- the size of a frame: the server closes the stream with 1009
+- time: the deadlines of the shards apply
 """
 
 import asyncio
@@ -29,14 +32,14 @@ FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # including refused frames whose answer
 FRAMES_MAX = 4_096
 REST_S_MAX = 1.0
 STREAMS_MAX = 4_096
-OVERLOAD_MS = 25  # per hundred open frames: about the time that they take
-DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; what is under way is still answered")
+OVERLOAD_MS = 25  # per hundred open frames, about the time they need
+DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; open frames are still answered")
 
 log = structlog.get_logger()
 
 
 class Streams:
-    """What all open streams share, and how they are closed."""
+    """The state that all open streams share, and their shutdown."""
 
     def __init__(self, shards: Shards, fetching: Fetcher, context: PlanContext) -> None:
         self.shards = shards
@@ -51,7 +54,7 @@ class Streams:
         wanted: list[str] = scope.get("subprotocols") or []
         protocol = next((name for name in wanted if name in CODECS), None)
         if wanted and protocol is None:
-            await send({"type": "websocket.close", "code": 1002, "reason": f"spoken here: {', '.join(CODECS)}"})
+            await send({"type": "websocket.close", "code": 1002, "reason": f"supported: {', '.join(CODECS)}"})
             return
         if self.is_draining or len(self._open) >= STREAMS_MAX:
             await send({"type": "websocket.close", "code": 1013, "reason": "try again later"})
@@ -68,7 +71,7 @@ class Streams:
                 fast_path.end()
 
     def drain(self) -> None:
-        """Announce it to every client; each stream closes when its frames are answered."""
+        """Announces the shutdown to every client; each stream closes when its frames are answered."""
         self.is_draining = True
         for stream in self._open:
             stream.drain()
@@ -78,13 +81,13 @@ class Stream:
     def __init__(
         self, streams: Streams, receive: Receive, send: Send, codec: Codec, fast_path: FrameFastPath | None = None
     ) -> None:
-        """With a fast path, plain frames and answers use it. Without one, the server reads and writes all of them."""
+        """With a fast path, plain frames and answers bypass the server. Without one, the server handles all of them."""
         self._streams = streams
         self._codec = codec
         self._receive = receive
         self._send = send
         self._fast_path = fast_path
-        self._rests_until = 0.0  # by the loop's clock
+        self._rests_until = 0.0  # in the loop's time
         if fast_path is not None:
             fast_path.open(self._take, self._rest)
         self._running: set[asyncio.Task[None]] = set()
@@ -126,13 +129,13 @@ class Stream:
         if len(self._running) >= FRAMES_PER_STREAM or streams.frames >= FRAMES_MAX:
             wait_ms = OVERLOAD_MS * (1 + streams.frames // 100)
             self._rests_until = max(self._rests_until, asyncio.get_running_loop().time() + wait_ms / 1000)
-            self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many frames under way", wait_ms)))
+            self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many open frames", wait_ms)))
             return
         self._start(self._serve(frame))
 
     async def _rest(self) -> None:
-        """After a refusal for overload, a stream is not read for as long as it was told to wait. Refusing is work too:
-        a client that ignores the hint must not take the time of the others."""
+        """After an `OVERLOADED`, does not read the stream for as long as its client was told to wait. A refusal costs
+        time too: a client that ignores the hint must not slow down the others."""
         rest_s = self._rests_until - asyncio.get_running_loop().time()
         if rest_s > 0:
             await asyncio.sleep(min(rest_s, REST_S_MAX))
@@ -174,7 +177,7 @@ class Stream:
         streams = self._streams
         fetch = plan.fetch
         begun: ShardCall | None = None
-        # If all is on one shard, the fetch goes behind the operations in the same message; else they are awaited first.
+        # On one shard, the fetch follows the operations in the same message; else they are awaited first.
         if isinstance(fetch, Fetch) and separate is None and _is_near(plan, fetch, len(streams.shards)):
             fetch.is_after_operations = bool(calls)
             begun = streams.fetching.begin(fetch)

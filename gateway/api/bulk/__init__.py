@@ -1,1 +1,1 @@
-"""Bulk actions: one action on many jobs, within a request or as an operation that outlives this process."""
+"""Bulk actions: one action on many jobs, within a request or as an operation that survives this process."""

@@ -1,9 +1,8 @@
-"""One slice of a bulk action, carried out by the shards that hold its jobs.
+"""Runs one slice of a bulk action on the shards that hold its jobs.
 
-Each shard gets one operation with all its jobs of the slice. Moved jobs are followed. Jobs that a shard could not
-decide on, because it was unreachable or overloaded, are sent again: a shard remembers what it did in the slice, so a
-repeated operation changes nothing twice. This gateway runs one slice at a time, however many bulk actions there are, so
-that workers are served between two slices.
+Each shard gets one operation with all its jobs of the slice. Moved jobs are followed. If a shard is unreachable or
+overloaded, its jobs are sent again. A shard remembers the results of the slice, so a repeated operation changes nothing
+twice. A gateway runs one slice at a time over all bulk actions, so that workers are served between two slices.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import settle
 
 ASK_AGAIN_S = 0.5
-# About circumstances, not about a job: the same jobs are sent again.
+# These describe the shard, not a job: the same jobs are sent again.
 UNDECIDED = RETRYABLE | {"OUTCOME_UNKNOWN", "DEADLINE_EXCEEDED"}
 
 
@@ -40,8 +39,8 @@ class Acting:
         kept_ms: int,
         goes_on: Callable[[], Awaitable[bool]],
     ) -> BulkCounts:
-        """The outcomes of all jobs, counted. `goes_on` is called before an unreachable shard is asked again; if it
-        returns False, the jobs of that shard count as refused."""
+        """Counts the outcomes of all jobs. Calls `goes_on` before it retries an unreachable shard; if that returns
+        False, the jobs of that shard count as refused."""
         tally = BulkCounts()
         left = job_ids
         while left:
@@ -69,7 +68,7 @@ class Acting:
         ]
         found: dict[str, Refused | None] = {}
         for part, outcome in zip(parts, await settle(self._shards, calls), strict=True):
-            if isinstance(outcome, Refusal):  # of one shard; the others have answered
+            if isinstance(outcome, Refusal):  # from one shard; the others have answered
                 if outcome.code == "LEASE_LOST":
                     raise outcome
                 outcome = [outcome.to_refused()] * len(part)

@@ -1,4 +1,4 @@
-"""The parts of bulk actions in one gateway, put together."""
+"""Assembles the parts of bulk actions in one gateway."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ class Bulks:
         self._work = asyncio.ensure_future(self.running.run())
 
     async def stop(self) -> None:
-        """Another gateway, or the next process of this one, takes over the running operations."""
+        """Another gateway, or this one after its restart, takes over the running operations."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.gather(self._work, return_exceptions=True)

@@ -1,8 +1,8 @@
-"""Which jobs a bulk action is about, slice after slice: those that were named, or those that match a filter.
+"""The jobs of a bulk action, in slices: jobs named in the request, or jobs that match a filter.
 
-A filter is pinned at the time of the request: jobs that are created later are not touched. Its jobs are read page by
-page from `read.db` in the order of their creation, which no action changes. So a cursor means the same later, in
-another process, and on another node.
+A filter is pinned to the time of the request, so jobs created later are not touched. Its jobs are read in pages from
+the read database, in the order of creation, which no action changes. So a cursor stays valid later, in another process
+and on another node.
 """
 
 from typing import NamedTuple, Protocol
@@ -31,13 +31,13 @@ class MatchPage(NamedTuple):
 
 class Jobs(Protocol):
     async def prepare(self) -> None:
-        """Called before the first page that this process reads."""
+        """Called before this process reads its first page."""
 
     async def page(self, cursor: str) -> MatchPage: ...
 
 
 class Named:
-    """Jobs whose ids came with the request."""
+    """Jobs named by id in the request."""
 
     def __init__(self, job_ids: list[str]) -> None:
         self._job_ids = job_ids
@@ -52,7 +52,7 @@ class Named:
 
 
 class Stored:
-    """The same for an operation: the shard that stores its record has the ids."""
+    """Jobs named by id in an operation; the shard with its record stores the ids."""
 
     def __init__(self, shards: Shards, bulk_id: str) -> None:
         self._shards = shards
@@ -79,7 +79,7 @@ class Matching:
         await catch_up(self._shards, self._read_db)
 
     async def page(self, cursor: str) -> MatchPage:
-        """A page may be empty and not the last: a search stops after a number of jobs, however few match."""
+        """A page may be empty and yet not the last: a search stops at its time limit, however few jobs match."""
         body = msgspec.structs.replace(
             self._wanted, sort="created_at", order="asc", limit=BULK_SLICE, cursor=cursor or None
         )
@@ -93,7 +93,7 @@ def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:
     try:
         return Matching(shards, read_db, _decode_filter(bulk.filter))
     except msgspec.MsgspecError as error:  # written by a newer version
-        raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot read it: {error}", field="filter") from None
+        raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot decode it: {error}", field="filter") from None
 
 
 def pinned(wanted: SearchBody, now_ns: int) -> SearchBody:
@@ -106,5 +106,5 @@ def _sooner(text: str | None, now_ns: int) -> str:
         try:
             now_ns = min(parse_rfc3339(text), now_ns)
         except ValueError:
-            return text  # the search refuses it, with the reason
+            return text  # the search refuses it and gives the reason
     return to_rfc3339(now_ns)

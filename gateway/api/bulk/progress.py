@@ -1,6 +1,6 @@
 """`GET /bulk/{id}/progress`: the progress of an operation as server-sent events, on any node, for many listeners.
 
-The record on shard 0 is read twice a second, once for all listeners of this gateway. Nothing is kept for a client that
+The gateway reads the record on shard 0 twice a second, once for all its listeners. It buffers nothing for a client that
 does not read. The stream ends with the operation.
 """
 
@@ -31,7 +31,7 @@ class ProgressStream:
         [bulk_id] = request.parameters
         check_bulk_id(bulk_id)
         if self.listeners >= CONNECTIONS_MAX:
-            raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections listen already", retry_after_ms=RETRY_MS)
+            raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections are listening already", retry_after_ms=RETRY_MS)
         first = await self._look(bulk_id)
 
         async def run(write: Write) -> None:
@@ -46,7 +46,7 @@ class ProgressStream:
         return Answer(200, Streaming(b"text/event-stream", run))
 
     async def _look(self, bulk_id: str) -> Bulk:
-        """A recent record; one query for all listeners."""
+        """A recent record, from one query for all listeners."""
         at, look = self._looks.get(bulk_id, (0.0, None))
         if look is None or monotonic() - at >= self._look_every_s / 2:
             look = self._shards.ask(BULK_SHARD, GetBulk(bulk_id)).future

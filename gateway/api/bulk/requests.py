@@ -1,7 +1,7 @@
-"""`POST /jobs/bulk`: counts the jobs; a few are changed within the request, many become an operation.
+"""`POST /jobs/bulk`: counts the jobs; few are changed within the request, many become an operation.
 
-An action within a request stores no record: a client that disconnects, or loses this gateway, sends the request again,
-and the jobs already changed stay changed. An operation continues on its own (`gateway/api/bulk/running.py`).
+An action within a request stores no record. If the client disconnects or the gateway dies, the client repeats the
+request; jobs already changed stay changed. An operation continues on its own (`gateway/api/bulk/running.py`).
 """
 
 import asyncio
@@ -38,10 +38,10 @@ from gateway.search.lag import catch_up
 from gateway.shards.client import Shards
 from gateway.shards.plan_executor import carry_out
 
-AT_ONCE_S = 60.0  # all slices of one request
-REQUESTS_MAX = 16  # at a time, because they take turns
+AT_ONCE_S = 60.0  # for all slices of one request
+REQUESTS_MAX = 16  # concurrent requests; they take turns
 SAMPLE = 10
-ACCEPTED = "processing"  # stands for queued and running; `GET /bulk/{id}` says which
+ACCEPTED = "processing"  # queued or running; `GET /bulk/{id}` tells which
 
 
 class MatchedJobs(NamedTuple):
@@ -120,7 +120,7 @@ class Requests:
 
     async def _at_once(self, order: Order, found: MatchedJobs, request: Request, started: float) -> Answer:
         if self._under_way >= REQUESTS_MAX:
-            raise Refusal("OVERLOADED", f"{REQUESTS_MAX} bulk actions are under way already", retry_after_ms=1_000)
+            raise Refusal("OVERLOADED", f"{REQUESTS_MAX} bulk actions are running already", retry_after_ms=1_000)
         jobs: Jobs = (
             Named(found.job_ids) if found.wanted is None else Matching(self._shards, self._read_db, found.wanted)
         )
@@ -133,8 +133,8 @@ class Requests:
         except TimeoutError:
             raise Refusal(
                 "DEADLINE_EXCEEDED",
-                f"not done within {AT_ONCE_S:g} s: {tally.affected} jobs were changed, {sum(tally.errors.values())}"
-                " refused; ask again, and it goes on with the rest",
+                f"not finished within {AT_ONCE_S:g} s: {tally.affected} jobs were changed, {sum(tally.errors.values())}"
+                " refused; repeat the request to continue with the rest",
             ) from None
         finally:
             self._under_way -= 1

@@ -1,7 +1,7 @@
-"""Runs bulk operations: the gateway looks for one that no gateway has claimed, claims it, and runs it slice by slice.
+"""Runs bulk operations: the gateway claims one that no other gateway has claimed, and runs it slice by slice.
 
-The state of an operation is its record on shard 0; a crash here loses nothing. A slice is recorded before it is run, so
-the gateway that takes over starts with exactly that slice. A few operations run at a time, and take turns
+The state of an operation is its record on shard 0, so a crash here loses nothing. A slice is recorded before it runs,
+so the gateway that takes over starts with exactly that slice. A few operations run at a time and take turns
 (`gateway/api/bulk/acting.py`).
 """
 
@@ -21,7 +21,7 @@ from gateway.api.bulk.matching import Jobs, MatchPage, jobs_of
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 
-LOOK_EVERY_S = 2.0  # for operations of gateways that died; our own are started at once
+LOOK_EVERY_S = 2.0  # for operations of dead gateways; its own start at once
 AT_A_TIME = 4
 PAUSE_S = 1.0  # before a retry
 SLOW_SEARCHES_MAX = 5  # in a row; the filter will not get faster
@@ -41,11 +41,11 @@ class Running:
         self._works: set[asyncio.Task[None]] = set()
 
     def look(self) -> None:
-        """There may be something to do."""
+        """Looks for an operation now: there may be a new one."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until cancelled."""
         try:
             while True:
                 self._wake.clear()
@@ -65,7 +65,7 @@ class Running:
             try:
                 bulk = await self.claim()
             except Refusal as refusal:
-                log.debug("bulk operations cannot be looked for", reason=refusal.message)
+                log.debug("cannot look for bulk operations", reason=refusal.message)
                 return
             if bulk is None:
                 return
@@ -77,10 +77,10 @@ class Running:
         self._works.discard(work)
         self._wake.set()
         if not work.cancelled() and (error := work.exception()) is not None:
-            log.error("a bulk operation was dropped; it is taken up when its lease is over", exc_info=error)
+            log.error("a bulk operation was dropped; a gateway resumes it when its lease expires", exc_info=error)
 
     async def claim(self) -> Bulk | None:
-        """First a query, which writes no log entry: nearly always there is nothing to claim."""
+        """Queries first, which writes no log entry: nearly always there is nothing to claim."""
         waiting: list[Bulk] = await self._shards.ask(BULK_SHARD, ListBulks())
         now = self._context.clock_ns()
         if not any(is_free(bulk, self._seat, self._gateway, now) for bulk in waiting):
@@ -90,12 +90,12 @@ class Running:
         return bulk
 
     async def work(self, bulk: Bulk) -> None:
-        """Until the operation has ended, or another gateway has claimed it."""
-        log.info("bulk operation taken up", id=bulk.id, slice=bulk.step, processed=bulk.tally.processed)
+        """Works until the operation has ended or another gateway has claimed it."""
+        log.info("bulk operation started", id=bulk.id, slice=bulk.step, processed=bulk.tally.processed)
         try:
             status = await self._slices(bulk)
         except Refusal as refusal:
-            log.info("bulk operation let go", id=bulk.id, code=refusal.code, reason=refusal.message)
+            log.info("bulk operation released", id=bulk.id, code=refusal.code, reason=refusal.message)
         else:
             log.info("bulk operation ended", id=bulk.id, status=STATUS_NAMES[status])
 
@@ -127,7 +127,7 @@ class Running:
         return not known.is_cancelling
 
     async def _report(self, bulk: Bulk, step: int, tally: BulkCounts, page: MatchPage, failure: str) -> Status:
-        """Retried until it arrives: a repeated report changes nothing."""
+        """Retries until it arrives: a repeated report changes nothing."""
         report = AdvanceBulk(bulk.id, bulk.claim, step, tally, *page, BULK_LEASE_MS, failure)
         while True:
             try:
@@ -141,8 +141,8 @@ class Running:
 
 
 class JobReader:
-    """The pages of one operation. A page that cannot be read now is an empty page after a pause, so that the operation
-    keeps its claim and can be cancelled."""
+    """Reads the pages of one operation. If a page cannot be read, returns an empty page after a pause, so that the
+    operation keeps its claim and can be cancelled."""
 
     def __init__(self, shards: Shards, read_db: ReadDb, bulk: Bulk, pause_s: float = PAUSE_S) -> None:
         self._shards = shards

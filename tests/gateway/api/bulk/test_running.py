@@ -282,7 +282,7 @@ def test_a_filter_of_a_newer_version_fails_the_operation(bulk_house: BulkHouse) 
 
     bulk_house.work()
 
-    assert "this gateway cannot read it" in shown(bulk_house, bulk_id)["error"]
+    assert "this gateway cannot decode it" in shown(bulk_house, bulk_id)["error"]
 
 
 def test_several_operations_are_worked_on_by_themselves(bulk_house: BulkHouse) -> None:
