@@ -10,7 +10,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
+from corvo.model import sharding
 from corvo.model.ids import Minter
+from corvo.model.namespaces import DEFAULT, id_ending
 from corvo.state.tables import Tables
 
 T = TypeVar("T")
@@ -62,12 +64,37 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlanContext(msgspec.Struct, frozen=True):
-    """Everything that `plan` needs besides the request."""
+    """Everything that `plan` needs besides the request. Its methods know the ids of one namespace: an id of another is
+    refused as one that does not exist."""
 
     shard_count: int
     payload_bytes_max: int
     mint: Minter
     clock_ns: Callable[[], int]
+    namespace: str = DEFAULT
+    id_ending: str = ""
+
+    def within(self, namespace: str) -> "PlanContext":
+        return PlanContext(
+            self.shard_count,
+            self.payload_bytes_max,
+            self.mint.within(namespace),
+            self.clock_ns,
+            namespace,
+            id_ending(namespace),
+        )
+
+    def find_shard_of_job(self, job_id: str) -> int | None:
+        return sharding.find_shard_of_job(job_id, self.shard_count, self.id_ending)
+
+    def shard_of_job(self, job_id: str) -> int:
+        return sharding.shard_of_job(job_id, self.shard_count, self.id_ending)
+
+    def shard_of_batch(self, batch_id: str) -> int:
+        return sharding.shard_of_batch(batch_id, self.shard_count, self.id_ending)
+
+    def shard_of_schedule(self, id_or_name: str) -> int:
+        return sharding.shard_of_schedule(id_or_name, self.shard_count, self.id_ending)
 
 
 class Answer(NamedTuple):
@@ -107,6 +134,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         None  # (context, body, *path parameters); None: composed by the gateway, or a read of read.db
     )
     name: str  # the gateway's handler where there is no plan; the client's method
+    access: str  # the permission that it needs, as resource:action (`corvo/model/access.py`); `open`: none
     wait_s: float = 0.0  # how long the server may delay the answer on purpose, beyond a `timeout` in the body
 
 

@@ -24,6 +24,7 @@ from corvo import ops, queries
 from corvo.cli.main import app
 from corvo.endpoint import Endpoint
 from corvo.model import limits
+from corvo.model.access import OPEN
 from corvo.model.errors import RETRYABLE, STATUS
 from corvo.model.lifecycle import BIRTH_STATES, RULES, SETTLED, STATE_NAMES, State, Verb
 from corvo.queries.cluster import HealthReport, Histogram, ReplicaStatus, ShardStatus
@@ -95,6 +96,8 @@ ERRORS = {
     "PARSE_ERROR": "The body is not JSON, not UTF-8, or nested too deeply.",
     "VALIDATION_ERROR": "The JSON is well formed, but a field is unknown, missing or out of range; `field` names it.",
     "BAD_REQUEST": "The request is malformed: two lengths, a bad URL, or versions that do not match.",
+    "UNAUTHORIZED": "No credential, or one that is unknown, disabled or expired. Send `X-API-Key` or a bearer token.",
+    "FORBIDDEN": "The key or person lacks the permission that the sentence names, or the queue is outside its scope.",
     "NOT_FOUND": "No route has this path; `/docs` lists all routes.",
     "JOB_NOT_FOUND": "No job has this id.",
     "QUEUE_NOT_FOUND": "No queue has this name: nothing was ever enqueued there, or it was deleted.",
@@ -234,7 +237,8 @@ def _endpoint(endpoint: Endpoint, described: "_Types") -> list[str]:
         kind = ", a list of" if is_list else ""
         lines += ["", f"**Answer {status}**{kind}", "", *described.fields(struct, is_body=False)]
     codes = ", ".join(f"[`{code}`](errors.md#{code.lower()})" for code in refusals_of(endpoint))
-    return [*lines, "", f"**Refusals**: {codes}", ""]
+    access = "none" if endpoint.access == OPEN else f"`{endpoint.access}`"
+    return [*lines, "", f"**Permission**: {access}", "", f"**Refusals**: {codes}", ""]
 
 
 def _struct_of(kind: Any) -> tuple[type, bool]:

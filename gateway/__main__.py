@@ -25,6 +25,7 @@ from corvo.runtime.origins import parse_origins
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
+from gateway.access.guard import Guard
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener
@@ -110,15 +111,16 @@ async def _run(
     metrics = Metrics(number, settings.metrics_queues)
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
-    composed = ComposedEndpoints(shards, fetching, read_db, mint, health, EventListener(shards, draining), rebuilding)
+    composed = ComposedEndpoints(shards, fetching, read_db, health, EventListener(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns)
-    streams = Streams(shards, fetching, context)
+    streams = Streams(shards, fetching)
     seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
     bulks = Bulks(shards, read_db, context, seat, draining)
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
     served = composed.by_name() | bulks.by_name()
-    gateway = Gateway(shards, context, served, pages.app(), metrics, streams, cors, limits)
+    guard = Guard(context)
+    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits)
     bulks.start()
 
     def drain() -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import structlog
 
 from corvo import ops, queries
-from corvo.endpoint import Answer, Endpoint, PlanContext
+from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
+from gateway.access.guard import Guard
+from gateway.access.names import enter_body, enter_path
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
 from gateway.http.cors import Cors, options
@@ -47,7 +49,7 @@ class Gateway:
     def __init__(
         self,
         shards: Shards,
-        context: PlanContext,
+        guard: Guard,
         handlers: dict[str, Handler],
         pages: Callable[[Scope, Receive, Send], Awaitable[None]],
         metrics: Metrics,
@@ -59,7 +61,7 @@ class Gateway:
         self._rate_limits = rate_limits
         self._shards = shards
         self._streams = streams
-        self._context = context
+        self._guard = guard
         self._handlers = handlers
         self._pages = pages
         self._metrics = metrics
@@ -76,11 +78,13 @@ class Gateway:
             await _lifespan(receive, send)
 
     async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == STREAM_PATH:
-            await self._streams.serve(scope, receive, send)
-        else:
-            await receive()
+        await receive()  # websocket.connect
+        if scope["path"] != STREAM_PATH:
             await send({"type": "websocket.close", "code": 1008, "reason": f"the stream is at {STREAM_PATH}"})
+            return
+        request = Request({"method": "GET", **scope}, receive)
+        await self._guard.admit(request)
+        await self._streams.serve(scope, receive, send, request.principal, request.context)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -105,17 +109,21 @@ class Gateway:
                 route = "page"
                 await request.hand_on(self._pages, response.relay)
                 return
+            await self._guard.admit(request)
             body = await request.body()
             if self._rate_limits is not None:  # after the body, so that the connection stays usable
                 self._rate_limits.admit(request)
             match = self._routes.find(request.method, request.path)
             endpoint = match.endpoint
             route = endpoint.path
-            request.parameters = match.parameters
+            principal = request.principal
+            principal.require(endpoint.access)
+            request.parameters = enter_path(match.kinds, match.parameters, principal) if match.parameters else ()
             asked = self._body(endpoint, request, body)
+            enter_body(asked, principal)
             if self._rate_limits is not None:
                 self._rate_limits.admit_items(request, endpoint.name, asked)
-            answer = await self._answer(endpoint, asked, match.parameters, request)
+            answer = await self._answer(endpoint, asked, request)
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)
             else:
@@ -146,18 +154,17 @@ class Gateway:
 
     def _body(self, endpoint: Endpoint, request: Request, body: bytes) -> Any:
         if endpoint.body is None:
-            if endpoint.plan is None or endpoint.query is None:
-                return None
-            return parse_query(endpoint.query, request.query)
+            return None if endpoint.query is None else parse_query(endpoint.query, request.query)
         if not body and endpoint.body_optional:
             return endpoint.body()
         require_json(request.content_type)
         return decode_body(self._routes.decoders[endpoint.name], body)
 
-    async def _answer(self, endpoint: Endpoint, body: Any, parameters: tuple[str, ...], request: Request) -> Answer:
+    async def _answer(self, endpoint: Endpoint, asked: Any, request: Request) -> Answer:
         if endpoint.plan is None:
-            return await self._handlers[endpoint.name](body, request)
-        return await carry_out(self._shards, endpoint.plan(self._context, body, *parameters), request.hung_up)
+            return await self._handlers[endpoint.name](asked, request)
+        plan = endpoint.plan(request.context, asked, *request.parameters)
+        return await carry_out(self._shards, plan, request.hung_up)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

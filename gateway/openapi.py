@@ -7,6 +7,7 @@ import msgspec
 
 from corvo import __version__
 from corvo.endpoint import Endpoint
+from corvo.model.access import OPEN
 from corvo.model.errors import STATUS
 from gateway import examples
 from gateway.field_notes import PATH_NOTES, note_of
@@ -24,6 +25,7 @@ _ALWAYS = (
     "DEADLINE_EXCEEDED",
     "INTERNAL_ERROR",
 )
+_CLOSED = ("UNAUTHORIZED", "FORBIDDEN")  # where a permission is needed
 _WITH_BODY = ("PARSE_ERROR", "VALIDATION_ERROR", "BODY_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TIMEOUT")
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -52,7 +54,8 @@ def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
 
 
 def refusals_of(endpoint: Endpoint) -> list[str]:
-    codes = {*endpoint.refusals, *_ALWAYS, *(_WITH_BODY if endpoint.body else ())}
+    closed = () if endpoint.access == OPEN else _CLOSED
+    codes = {*endpoint.refusals, *_ALWAYS, *closed, *(_WITH_BODY if endpoint.body else ())}
     return sorted(codes, key=lambda code: (STATUS[code], code))
 
 

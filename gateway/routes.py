@@ -11,22 +11,25 @@ import msgspec
 
 from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
+from corvo.model.name_fields import NameKind
+from gateway.access.names import parameter_kinds
 from gateway.http.messages import ENCODED_SLASH, Request
 
 API = "/api/v1"
 
-Handler = Callable[[Any, Request], Awaitable[Answer]]  # (body, request): serves an endpoint that has no plan
+Handler = Callable[[Any, Request], Awaitable[Answer]]  # (body or query, request): serves an endpoint without a plan
 
 
 class Match(NamedTuple):
     endpoint: Endpoint
     parameters: tuple[str, ...]
+    kinds: tuple[NameKind | None, ...]  # of the parameters that are names
 
 
 class Routes:
     def __init__(self, endpoints: tuple[Endpoint, ...]) -> None:
         self._fixed: dict[tuple[str, str], Match] = {}
-        self._patterns: list[tuple[tuple[str | None, ...], Endpoint]] = []
+        self._patterns: list[tuple[tuple[str | None, ...], Endpoint, tuple[NameKind | None, ...]]] = []
         self.decoders: dict[str, msgspec.json.Decoder[msgspec.Struct]] = {}
         for endpoint in endpoints:
             for path in (endpoint.path, *endpoint.aliases):
@@ -37,9 +40,9 @@ class Routes:
     def _add(self, path: str, endpoint: Endpoint) -> None:
         if "{" in path:
             pieces = tuple(None if piece.startswith("{") else piece for piece in path.split("/"))
-            self._patterns.append((pieces, endpoint))
+            self._patterns.append((pieces, endpoint, parameter_kinds(endpoint)))
         else:
-            self._fixed[endpoint.method, path] = Match(endpoint, ())
+            self._fixed[endpoint.method, path] = Match(endpoint, (), ())
 
     def find(self, method: str, path: str) -> Match:
         """HEAD is served where GET is: the answer without its body."""
@@ -55,14 +58,14 @@ class Routes:
 
     def _match(self, method: str, path: str) -> Match | None:
         pieces = path.split("/")
-        for pattern, endpoint in self._patterns:
+        for pattern, endpoint, kinds in self._patterns:
             if endpoint.method == method and _fits(pattern, pieces):
                 values = tuple(
                     value.replace(ENCODED_SLASH, "/")
                     for piece, value in zip(pattern, pieces, strict=True)
                     if piece is None
                 )
-                return Match(endpoint, values)
+                return Match(endpoint, values, kinds)
         return None
 
     def methods_of(self, path: str) -> list[str]:
@@ -75,7 +78,7 @@ class Routes:
     def _methods_of(self, path: str) -> set[str]:
         pieces = path.split("/")
         methods = {method for method, fixed in self._fixed if fixed == path}
-        methods |= {endpoint.method for pattern, endpoint in self._patterns if _fits(pattern, pieces)}
+        methods |= {endpoint.method for pattern, endpoint, _ in self._patterns if _fits(pattern, pieces)}
         return methods
 
 

@@ -2,6 +2,7 @@
 
     Refusal                      changes nothing; stable code, HTTP status, a sentence that names the remedy
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
+    ├── by the principal         UNAUTHORIZED  FORBIDDEN
     ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  UNIQUE_CONFLICT  BATCH_SEALED …
     └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
 
@@ -16,6 +17,8 @@ STATUS: dict[str, int] = {
     "PARSE_ERROR": 400,
     "VALIDATION_ERROR": 400,
     "BAD_REQUEST": 400,
+    "UNAUTHORIZED": 401,
+    "FORBIDDEN": 403,
     "NOT_FOUND": 404,
     "JOB_NOT_FOUND": 404,
     "QUEUE_NOT_FOUND": 404,

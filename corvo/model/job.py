@@ -13,7 +13,8 @@ from msgspec import Meta
 
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
-from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT, QUEUE_NAME
+from corvo.model.limits import DELAY_MS_MAX, LEASE_MS_DEFAULT, QUALIFIED_NAME, QUEUE_NAME
+from corvo.model.name_fields import NameKind
 from corvo.model.retry import Backoff
 from corvo.model.timestamps import LATEST_NS
 
@@ -24,6 +25,7 @@ QueueName = Annotated[
         pattern=rf"^{QUEUE_NAME.pattern}\Z",
         description="1 to 200 characters of letters, digits and `._:/-`, beginning with a letter or digit",
     ),
+    NameKind.QUEUE,
 ]
 WorkerId = Annotated[
     str,
@@ -31,8 +33,10 @@ WorkerId = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}\Z",
         description="1 to 200 characters of letters, digits and `._:/@+-`, beginning with a letter or digit",
     ),
+    NameKind.WORKER,
 ]
-JobId = Annotated[str, Meta(min_length=1, max_length=64)]
+QualifiedName = Annotated[str, Meta(pattern=rf"^{QUALIFIED_NAME.pattern}\Z")]  # of a queue, inside the server
+JobId = Annotated[str, Meta(min_length=1, max_length=128)]
 ShortText = Annotated[str, Meta(max_length=256)]
 
 # Types of numbers inside operations. The gateway has checked them; these keep a number that no key or clock can hold

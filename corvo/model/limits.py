@@ -6,11 +6,16 @@ import re
 # Names that become parts of keys. The pattern excludes the separators of `state/keys.py` (`|` and NUL), so that no name
 # can forge a key, and control characters, so that no name can forge a log line or a header.
 QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
-JOB_ID = re.compile(r"s[0-9]{2}_job_[0-9a-z]{26}")
-BATCH_ID = re.compile(r"s[0-9]{2}_batch_[0-9a-z]{26}")
-SCHEDULE_ID = re.compile(r"s[0-9]{2}_sched_[0-9a-z]{26}")
-BULK_ID = re.compile(r"bulk_[0-9a-f]{26}")
-SCHEDULE_NAME = re.compile(r"(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")  # no name looks like an id
+# Inside the server, a name begins and an id ends with its namespace (`namespaces.py`); `default` adds nothing.
+NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+QUALIFIED_NAME = re.compile(rf"(?:{NAMESPACE.pattern}\|)?{QUEUE_NAME.pattern}")
+JOB_ID = re.compile(rf"s[0-9]{{2}}_job_[0-9a-z]{{26}}(_{NAMESPACE.pattern})?")
+BATCH_ID = re.compile(rf"s[0-9]{{2}}_batch_[0-9a-z]{{26}}(_{NAMESPACE.pattern})?")
+SCHEDULE_ID = re.compile(rf"s[0-9]{{2}}_sched_[0-9a-z]{{26}}(_{NAMESPACE.pattern})?")
+BULK_ID = re.compile(rf"bulk_[0-9a-f]{{26}}(_{NAMESPACE.pattern})?")
+SCHEDULE_NAME = re.compile(
+    rf"(?:{NAMESPACE.pattern}\|)?(?!s[0-9]{{2}}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{{0,199}}"
+)  # no name looks like an id
 
 NODES_MAX = 15  # of one cluster
 GATEWAYS_MAX = 64  # of one node: they share its cores with the shards, and each serves thousands of connections

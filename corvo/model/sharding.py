@@ -1,5 +1,10 @@
-"""Which shard a queue or a job belongs to. The answer never changes while a cluster exists."""
+"""Which shard a queue or a job belongs to. The answer never changes while a cluster exists.
 
+These functions take names and ids of any namespace: the state machine uses them. Requests use the methods of
+`PlanContext` (`corvo/endpoint.py`), which know only the ids of their own namespace.
+"""
+
+import re
 from functools import lru_cache
 
 from corvo.model.errors import Refusal
@@ -21,33 +26,40 @@ def shard_of_queue(queue: str, shard_count: int) -> int:
     return fnv32a(queue) % shard_count
 
 
-def find_shard_of_job(job_id: str, shard_count: int) -> int | None:
-    """The shard that minted the job, read from its id; None for an id that no shard can have minted."""
-    if not JOB_ID.fullmatch(job_id):
+def find_shard_of_id(pattern: "re.Pattern[str]", text: str, shard_count: int, ending: str | None) -> int | None:
+    """The shard that minted an id; None for an id that no shard can have minted in the namespace with this ending.
+    Without an ending, ids of every namespace are known."""
+    match = pattern.fullmatch(text)
+    if match is None or (ending is not None and (match[1] or "") != ending):
         return None
-    shard = int(job_id[1:3])
+    shard = int(text[1:3])
     return shard if shard < shard_count else None
 
 
-def shard_of_job(job_id: str, shard_count: int) -> int:
-    shard = find_shard_of_job(job_id, shard_count)
+def find_shard_of_job(job_id: str, shard_count: int, ending: str | None = None) -> int | None:
+    return find_shard_of_id(JOB_ID, job_id, shard_count, ending)
+
+
+def shard_of_job(job_id: str, shard_count: int, ending: str | None = None) -> int:
+    shard = find_shard_of_job(job_id, shard_count, ending)
     if shard is None:
-        raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:64]!r}")
+        raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:128]!r}")
     return shard
 
 
-def shard_of_batch(batch_id: str, shard_count: int) -> int:
-    """The shard that counts the batch, read from its id."""
-    if BATCH_ID.fullmatch(batch_id) and int(batch_id[1:3]) < shard_count:
-        return int(batch_id[1:3])
-    raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:64]!r}")
+def shard_of_batch(batch_id: str, shard_count: int, ending: str | None = None) -> int:
+    """The shard that counts the batch."""
+    shard = find_shard_of_id(BATCH_ID, batch_id, shard_count, ending)
+    if shard is None:
+        raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:128]!r}")
+    return shard
 
 
-def shard_of_schedule(id_or_name: str, shard_count: int) -> int:
+def shard_of_schedule(id_or_name: str, shard_count: int, ending: str | None = None) -> int:
     """The shard that keeps the schedule. It is in the id and follows from the name, so names are unique."""
-    if SCHEDULE_ID.fullmatch(id_or_name):
-        if int(id_or_name[1:3]) < shard_count:
-            return int(id_or_name[1:3])
-    elif SCHEDULE_NAME.fullmatch(id_or_name):
-        return fnv32a(id_or_name) % shard_count
-    raise Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {id_or_name[:64]!r}")
+    shard = find_shard_of_id(SCHEDULE_ID, id_or_name, shard_count, ending)
+    if shard is None and SCHEDULE_NAME.fullmatch(id_or_name):
+        shard = fnv32a(id_or_name) % shard_count
+    if shard is None:
+        raise Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {id_or_name[:128]!r}")
+    return shard

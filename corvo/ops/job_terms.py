@@ -21,7 +21,6 @@ from corvo.model.job_extras import (
 )
 from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
-from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, parse_duration, parse_rfc3339
 
 KeyText = Annotated[
@@ -171,7 +170,7 @@ def step_of(context: PlanContext, body: StepBody, field: str, bytes_max: int = B
 
 def _dependency(context: PlanContext, job_id: str, field: str) -> str:
     try:
-        shard_of_job(job_id, context.shard_count)
+        context.shard_of_job(job_id)
     except Refusal as refusal:
         raise invalid(field, refusal.message) from None
     return job_id

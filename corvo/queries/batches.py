@@ -7,7 +7,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job_extras import ChainStep, Outcome
-from corvo.model.sharding import shard_of_batch, shard_of_queue
+from corvo.model.namespaces import shown_name
+from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.rules.batches import Batch, callback_id, callbacks, require_batch
 from corvo.state.tables import Tables
@@ -57,7 +58,9 @@ def batch_view(batch: Batch, shard_count: int) -> BatchView:
             return None
         shard = shard_of_queue(step.queue, shard_count)
         return CallbackView(
-            step.queue, msgspec.Raw(step.payload), callback_id(batch, name, shard) if name in made else None
+            shown_name(step.queue),
+            msgspec.Raw(step.payload),
+            callback_id(batch, name, shard, step.queue) if name in made else None,
         )
 
     return BatchView(
@@ -84,12 +87,13 @@ def _plan(context: PlanContext, body: None, batch_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, batch_view(results[0], context.shard_count))
 
-    return Plan([(shard_of_batch(batch_id, context.shard_count), GetBatch(batch_id))], conclude)
+    return Plan([(context.shard_of_batch(batch_id), GetBatch(batch_id))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="get_batch",
+        access="batches:read",
         method="GET",
         path="/batches/{batch_id}",
         summary="One batch with the outcomes of its jobs",

@@ -30,6 +30,7 @@ class BatchesAnswer(msgspec.Struct):
 ENDPOINTS = (
     Endpoint(
         name="batches",
+        access="batches:read",
         method="GET",
         path="/batches",
         summary="The batches of all shards, newest first",

@@ -108,6 +108,7 @@ QUERIES: tuple[type[Query], ...] = (GetBulk, ListBulks, GetBulkJobs)
 ENDPOINTS = (
     Endpoint(
         name="bulks",
+        access="bulk:read",
         method="GET",
         path="/bulk",
         summary="Bulk operations, newest first",
@@ -117,6 +118,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="get_bulk",
+        access="bulk:read",
         method="GET",
         path="/bulk/{bulk_id}",
         summary="One bulk operation: its progress and its errors",
@@ -126,6 +128,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="bulk_progress",
+        access="bulk:read",
         method="GET",
         path="/bulk/{bulk_id}/progress",
         summary="Progress of a bulk operation, as server-sent events until it ends",

@@ -8,6 +8,7 @@ from msgspec import Meta
 from corvo.model.errors import Refusal
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.limits import BULK_ID
+from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.rules.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, BulkFailure, Status
 
@@ -68,7 +69,7 @@ def bulk_view(bulk: Bulk) -> BulkView:
         cancel_requested=bulk.is_cancelling,
         error=bulk.failure or None,
         filter=msgspec.Raw(bulk.filter) if bulk.filter else None,
-        move_to_queue=order.queue,
+        move_to_queue=None if order.queue is None else shown_name(order.queue),
         priority=PRIORITY_NAMES[order.priority] if order.action is Action.CHANGE_PRIORITY else None,
     )
 

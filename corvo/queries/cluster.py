@@ -300,6 +300,7 @@ class ServerInfo(msgspec.Struct):
 ENDPOINTS = (
     Endpoint(
         name="cluster_status",
+        access="cluster:read",
         method="GET",
         path="/cluster/status",
         summary="Status and figures of every shard and all its replicas",
@@ -307,6 +308,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="info",
+        access="open",
         method="GET",
         path="/info",
         summary="Versions of the server and its interface",

@@ -40,6 +40,7 @@ class ErrorGroupsAnswer(msgspec.Struct):
 ENDPOINTS = (
     Endpoint(
         name="error_groups",
+        access="jobs:list",
         method="GET",
         path="/errors/groups",
         summary="Failures grouped by their message, the most frequent first",

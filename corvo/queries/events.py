@@ -18,7 +18,9 @@ from corvo.model.errors import invalid
 from corvo.model.events import EVENT_NAMES, Event, EventKind
 from corvo.model.job import Count, SpanMs
 from corvo.model.json_input import to_raw
-from corvo.model.limits import QUEUE_NAME, SHARDS_MAX
+from corvo.model.limits import QUALIFIED_NAME, SHARDS_MAX
+from corvo.model.name_fields import NameKind
+from corvo.model.namespaces import shown_name
 from corvo.state.event_log import EventLog, Told
 
 # Instead of the number of an event: the newest event, and the point before the oldest event that is kept.
@@ -116,6 +118,9 @@ class EventsPage(msgspec.Struct, omit_defaults=True):
 _LIST = "names separated by commas"
 
 
+QueueNames = Annotated[str, Meta(pattern=r"^[^|]*\Z", description=_LIST), NameKind.QUEUES]
+
+
 class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
     last_event_id: Annotated[
         str, Meta(description="continue after this event; the header `Last-Event-ID` takes precedence")
@@ -124,7 +129,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
     begin: Annotated[str, Meta(description="`start`: with the oldest event that is kept")] = msgspec.field(
         name="from", default=""
     )
-    queues: Annotated[str, Meta(description=_LIST)] = ""
+    queues: QueueNames = ""
     job_ids: Annotated[str, Meta(description=_LIST)] = ""
     types: Annotated[str, Meta(description=_LIST)] = ""
 
@@ -132,7 +137,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
 class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
     after_seq: Annotated[str, Meta(description="`next` of the previous page; 0 or empty: from the oldest event")] = ""
     limit: Annotated[int, Meta(ge=1, le=EVENTS_PER_PAGE)] = 100
-    queues: Annotated[str, Meta(description=_LIST)] = ""
+    queues: QueueNames = ""
     job_ids: Annotated[str, Meta(description=_LIST)] = ""
     types: Annotated[str, Meta(description=_LIST)] = ""
 
@@ -140,14 +145,14 @@ class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
 def event_view(shard: int, told: Told) -> EventView:
     event = told.event
     name = EVENT_NAMES[event.kind]
-    return EventView(told.seq, shard, name, told.at, event.job_id, event.queue, to_raw(event.data))
+    return EventView(told.seq, shard, name, told.at, event.job_id, shown_name(event.queue), to_raw(event.data))
 
 
 def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
     names = _names("queues", queues)
     for name in names:
-        if not QUEUE_NAME.fullmatch(name):
-            raise invalid("queues", f"{name!r} is not a valid queue name")
+        if not QUALIFIED_NAME.fullmatch(name):
+            raise invalid("queues", f"{shown_name(name)!r} is not a valid queue name")
     kinds = []
     for name in _names("types", types):
         if name not in EVENT_NAMES:
@@ -206,6 +211,7 @@ def merge_pages(cursor: list[int], found: list[EventsFound], limit: int) -> tupl
 ENDPOINTS = (
     Endpoint(
         name="events",
+        access="events:read",
         method="GET",
         path="/events",
         summary="Events as they happen, as a stream of server-sent events",
@@ -215,6 +221,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="cluster_events",
+        access="events:read",
         method="GET",
         path="/cluster/events",
         summary="One page of the events that are kept",

@@ -9,8 +9,8 @@ from corvo.model.job import Job, JobError, SpanMs
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.json_input import to_raw
 from corvo.model.lifecycle import STATE_NAMES, WAITING_FOR_A_MOMENT, State
+from corvo.model.namespaces import shown_name
 from corvo.model.retry import BACKOFF_NAMES
-from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.state.tables import Tables
 
@@ -125,7 +125,7 @@ def job_view(record: JobRecord) -> JobView:
     job = record.job
     view = JobView(
         id=job.id,
-        queue=job.queue,
+        queue=shown_name(job.queue),
         state=STATE_NAMES[job.state],
         payload=msgspec.Raw(job.payload),
         priority=job.priority,
@@ -174,7 +174,7 @@ def _show_bonds(view: JobView, job: Job, extras: JobExtras) -> None:
 
 def _chain_view(chain: Chain) -> ChainView:
     def step(one: ChainStep) -> StepView:
-        return StepView(one.queue, msgspec.Raw(one.payload))
+        return StepView(shown_name(one.queue), msgspec.Raw(one.payload))
 
     return ChainView(
         steps=[step(one) for one in chain.steps],
@@ -237,12 +237,13 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, job_view(results[0]))
 
-    return Plan([(shard_of_job(job_id, context.shard_count), GetJob(job_id))], conclude)
+    return Plan([(context.shard_of_job(job_id), GetJob(job_id))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="get_job",
+        access="jobs:read",
         method="GET",
         path="/jobs/{job_id}",
         summary="One job with the history of its failures",

@@ -10,7 +10,6 @@ from corvo.model.errors import Refusal, Refused, invalid
 from corvo.model.job import JobId
 from corvo.model.job_extras import bytes_of
 from corvo.model.limits import BULK_GET_BYTES_MAX, CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
-from corvo.model.sharding import find_shard_of_job
 from corvo.queries.job import JobRecord, JobView, job_view
 from corvo.state.tables import Tables
 
@@ -54,13 +53,13 @@ class JobsView(msgspec.Struct):
 
 def plan_jobs(context: PlanContext, body: BulkGetBody) -> Plan:
     for number, job_id in enumerate(body.job_ids):
-        if find_shard_of_job(job_id, context.shard_count) is None:
+        if context.find_shard_of_job(job_id) is None:
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     wanted = list(dict.fromkeys(body.job_ids))
     found: dict[str, JobView] = {}
 
     def ask(job_ids: list[str]) -> Plan:
-        groups = spread(job_ids, lambda job_id: find_shard_of_job(job_id, context.shard_count))
+        groups = spread(job_ids, lambda job_id: context.find_shard_of_job(job_id))
         asked = [(shard, [job_ids[number] for number in numbers]) for shard, numbers in groups.items()]
         calls = [(shard, GetJobs(some)) for shard, some in asked]
 
@@ -97,6 +96,7 @@ def _check_size(found: dict[str, JobView]) -> None:
 ENDPOINTS = (
     Endpoint(
         name="bulk_get",
+        access="jobs:read",
         method="POST",
         path="/jobs/bulk-get",
         summary="Many jobs by their ids, in that order; unknown ids are left out",

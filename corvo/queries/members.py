@@ -125,6 +125,7 @@ QUERIES: tuple[type[Query], ...] = (AddNode, RemoveNode, MoveLeader)
 ENDPOINTS = (
     Endpoint(
         name="cluster_join",
+        access="cluster:write",
         method="POST",
         path="/cluster/join",
         summary="Add a node to every shard's group: it receives the log, and votes once it has caught up",
@@ -136,6 +137,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="cluster_remove",
+        access="cluster:write",
         method="POST",
         path="/cluster/remove",
         summary="Remove a node from every shard's group",
@@ -147,6 +149,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="cluster_transfer",
+        access="cluster:write",
         method="POST",
         path="/cluster/transfer",
         summary="Transfer the leadership of one shard, or of all, to a node",

@@ -147,6 +147,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="get_queue",
+        access="queues:read",
         method="GET",
         path="/queues/{name}",
         summary="One queue with its counts, its limits and its remaining jobs",

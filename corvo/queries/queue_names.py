@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from corvo.endpoint import Read
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import Queue
-from corvo.model.limits import QUEUE_NAME
+from corvo.model.limits import QUALIFIED_NAME
+from corvo.model.namespaces import shown_name
 from corvo.state.tables import Tables
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -29,14 +30,16 @@ class KnowsQueue(Read, tag=1056):
 def require_queue(tables: Tables, name: str) -> Queue:
     queue = tables.find_queue(name)
     if queue is None:
-        raise Refusal("QUEUE_NOT_FOUND", f"no queue has the name {name!r}; a queue is created by its first job")
+        raise Refusal(
+            "QUEUE_NOT_FOUND", f"no queue has the name {shown_name(name)!r}; a queue is created by its first job"
+        )
     return queue
 
 
 def checked_name(name: str) -> str:
-    """A queue's name from the path of a request."""
-    if not QUEUE_NAME.fullmatch(name):
-        shown = _CONTROL.sub("?", name[:100])
+    """A queue's name from the path of a request, qualified with its namespace."""
+    if not QUALIFIED_NAME.fullmatch(name):
+        shown = _CONTROL.sub("?", shown_name(name)[:100])
         raise invalid(
             "name",
             f"{shown!r} is not a valid queue name: 1 to 200 characters of letters, digits and ._:/- (a slash as %2F)",

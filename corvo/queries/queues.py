@@ -42,6 +42,7 @@ class QueuesQuery(msgspec.Struct, forbid_unknown_fields=True):
 ENDPOINTS = (
     Endpoint(
         name="queues",
+        access="queues:read",
         method="GET",
         path="/queues",
         summary="All queues with their counts and rates",

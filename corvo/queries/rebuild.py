@@ -25,6 +25,7 @@ class RebuildView(msgspec.Struct):
 def _endpoint(name: str, path: str, summary: str) -> Endpoint:
     return Endpoint(
         name=name,
+        access="admin:write",
         method="POST",
         path=path,
         summary=summary,

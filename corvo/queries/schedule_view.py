@@ -11,7 +11,7 @@ from corvo.endpoint import Answer, Operation, Plan, PlanContext, Read
 from corvo.model import cron
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.json_input import to_raw
-from corvo.model.sharding import shard_of_schedule
+from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.state.schedules import CATCH_UP_NAMES, Schedule
 from corvo.state.tables import Tables
@@ -62,8 +62,8 @@ def in_list(schedule: Schedule, now_ns: int) -> ScheduleView:
     next_at, last_fired_at = _next_at(schedule, now_ns), to_rfc3339_or_none(schedule.last_fired_at)
     return ScheduleView(
         id=schedule.id,
-        name=schedule.name,
-        queue=terms.queue,
+        name=shown_name(schedule.name),
+        queue=shown_name(terms.queue),
         cron=terms.cron,
         timezone=terms.timezone,
         paused=schedule.is_paused,
@@ -99,7 +99,7 @@ def plan_one(context: PlanContext, schedule: str, ask: Operation | Read) -> Plan
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, in_full(results[0], context.clock_ns()))
 
-    return Plan([(shard_of_schedule(schedule, context.shard_count), ask)], conclude)
+    return Plan([(context.shard_of_schedule(schedule), ask)], conclude)
 
 
 def _next_at(schedule: Schedule, now_ns: int) -> str | None:

@@ -42,6 +42,7 @@ QUERIES: tuple[type[Query], ...] = (GetSchedule, ListSchedules)
 ENDPOINTS = (
     Endpoint(
         name="schedules",
+        access="schedules:read",
         method="GET",
         path="/schedules",
         summary="All cron schedules by name",
@@ -50,6 +51,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="get_schedule",
+        access="schedules:read",
         method="GET",
         path="/schedules/{schedule_id}",
         summary="One schedule, by its id or name, with its next slots",

@@ -130,6 +130,7 @@ class FulltextAnswer(msgspec.Struct):
 ENDPOINTS = (
     Endpoint(
         name="search",
+        access="jobs:list",
         method="POST",
         path="/jobs/search",
         summary="Search the jobs of all shards",
@@ -141,6 +142,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="fulltext",
+        access="jobs:list",
         method="GET",
         path="/search/fulltext",
         summary="Jobs whose payload, tags, result or errors contain all of these words",

@@ -34,6 +34,7 @@ def search_body(state: Literal["dead", "held"], query: StateListQuery) -> Search
 def _endpoint(state: str, summary: str) -> Endpoint:
     return Endpoint(
         name=state,
+        access="jobs:list",
         method="GET",
         path=f"/jobs/{state}",
         aliases=(f"/{state}",),

@@ -29,6 +29,7 @@ class ThroughputPoint(msgspec.Struct):
 ENDPOINTS = (
     Endpoint(
         name="throughput",
+        access="metrics:read",
         method="GET",
         path="/metrics/throughput",
         summary="Counts by the minute over all queues; kept for a day",
@@ -38,6 +39,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="queue_throughput",
+        access="queues:read",
         method="GET",
         path="/queues/{name}/throughput",
         summary="Counts of a queue by the minute; kept for a day",

@@ -16,7 +16,7 @@ from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job import PRIORITY_NAMES, Controls, Job, Priority, Queue
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.sharding import shard_of_job
+from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.state import keys
 from corvo.state.tables import Tables
@@ -101,7 +101,7 @@ class Why(Read, tag=1045):
 
     def explain(self, tables: Tables, demand_for: Callable[[str], Demand]) -> WhyView:
         job = tables.require_job(self.job_id)
-        view = WhyView(job.id, job.queue, STATE_NAMES[job.state], "", "")
+        view = WhyView(job.id, shown_name(job.queue), STATE_NAMES[job.state], "", "")
         if job.state is State.PENDING:
             _of_pending(tables, job, demand_for(job.queue), view)
         else:
@@ -308,12 +308,13 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, results[0])
 
-    return Plan([(shard_of_job(job_id, context.shard_count), Why(job_id))], conclude)
+    return Plan([(context.shard_of_job(job_id), Why(job_id))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="why",
+        access="jobs:read",
         method="GET",
         path="/jobs/{job_id}/why",
         summary="Why a job is not running",

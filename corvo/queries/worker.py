@@ -29,6 +29,7 @@ class WorkerDetail(WorkerView, kw_only=True):
 ENDPOINTS = (
     Endpoint(
         name="get_worker",
+        access="workers:read",
         method="GET",
         path="/workers/{worker_id}",
         summary="One worker with its active jobs",

@@ -20,6 +20,7 @@ class WorkerView(msgspec.Struct, kw_only=True):
 ENDPOINTS = (
     Endpoint(
         name="workers",
+        access="workers:read",
         method="GET",
         path="/workers",
         summary="Workers, newest first",

@@ -13,6 +13,7 @@ from corvo.model.events import EventKind
 from corvo.model.job_extras import OUTCOME_NAMES, ChainStep, Outcome
 from corvo.model.json_input import keys_of
 from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
+from corvo.model.namespaces import namespace_of_id, qualify
 from corvo.model.sharding import shard_of_queue
 from corvo.rules.errands.make_job import MakeJob
 from corvo.rules.job_creation import NewJob, derived_id
@@ -100,9 +101,10 @@ def finish_if_over(tables: Tables, batch: Batch) -> None:
     tables.alarms.add(tables.now + RETENTION_MS_DEFAULT * _MS, BATCH_ALARM + batch.id)
     for name, step in callbacks(batch):
         shard = shard_of_queue(step.queue, tables.errands.shard_count)
-        new = NewJob(callback_id(batch, name, shard), step.queue, _payload(batch, name, step))
+        new = NewJob(callback_id(batch, name, shard, step.queue), step.queue, _payload(batch, name, step))
         tables.errands.send(shard, MakeJob(new))
-    tables.event_log.tell(EventKind.BATCH_COMPLETED, "", "", msgspec.json.encode(summary(batch)))
+    nowhere = qualify(namespace_of_id(batch.id), "")  # no queue, but a namespace
+    tables.event_log.tell(EventKind.BATCH_COMPLETED, "", nowhere, msgspec.json.encode(summary(batch)))
 
 
 def callbacks(batch: Batch) -> list[tuple[str, ChainStep]]:
@@ -111,8 +113,8 @@ def callbacks(batch: Batch) -> list[tuple[str, ChainStep]]:
     return [(name, step) for name, step in (("on_complete", batch.on_complete), earned) if step is not None]
 
 
-def callback_id(batch: Batch, name: str, shard: int) -> str:
-    return derived_id(shard, batch.id, name)
+def callback_id(batch: Batch, name: str, shard: int, queue: str) -> str:
+    return derived_id(shard, batch.id, name, queue=queue)
 
 
 def summary(batch: Batch) -> dict[str, object]:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import msgspec
 
 from corvo.model.errors import Refusal
-from corvo.model.job import Count, Priority, QueueName, ShortText, SpanMs
+from corvo.model.job import Count, Priority, QualifiedName, ShortText, SpanMs
 from corvo.model.lifecycle import State
 from corvo.model.limits import BULK_ERRORS_KEPT, BULKS_ENDED_KEPT, RETENTION_MS_DEFAULT
 from corvo.state import keys
@@ -59,7 +59,7 @@ class Order(msgspec.Struct, array_like=True, frozen=True):
     """The action for each job, with its parameters."""
 
     action: Action
-    queue: QueueName | None = None  # where a job moves to
+    queue: QualifiedName | None = None  # where a job moves to
     priority: Priority = Priority.NORMAL
     reason: ShortText = ""  # of a hold or a rejection
     grace_ms: SpanMs = 0  # of a cancellation

@@ -27,7 +27,7 @@ def advance(tables: Tables, job: Job, chain: Chain, outcome: Outcome) -> None:
         return
     shard = shard_of_queue(step.queue, tables.errands.shard_count)
     new = NewJob(
-        id=derived_id(shard, chain.id, number),
+        id=derived_id(shard, chain.id, number, queue=step.queue),
         queue=step.queue,
         payload=_merged(context, step.payload),
         parent_id=job.id,

@@ -12,6 +12,7 @@ import msgspec
 from corvo.model.job import Count, Job, Moment, Priority, SpanMs
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import State
+from corvo.model.namespaces import id_ending, namespace_of
 from corvo.model.retry import Backoff
 from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import LATEST_NS
@@ -46,10 +47,12 @@ class Existing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     job_id: str
 
 
-def derived_id(shard: int, *names: object) -> str:
-    """The id of a job that the server creates: the same on every replica and for every repetition."""
+def derived_id(shard: int, *names: object, queue: str = "") -> str:
+    """The id of a job that the server creates: the same on every replica and for every repetition. The queue gives its
+    namespace."""
     text = "\0".join(map(str, names))
-    return f"s{shard:02d}_job_{blake2b(text.encode(), digest_size=13).hexdigest()}"
+    ending = id_ending(namespace_of(queue))
+    return f"s{shard:02d}_job_{blake2b(text.encode(), digest_size=13).hexdigest()}{ending}"
 
 
 def make(tables: Tables, new: NewJob) -> State | Existing:

@@ -131,7 +131,7 @@ def start_from_now(tables: Tables, schedule: Schedule) -> None:
 
 def job_of(schedule: Schedule, slot: int, shard_count: int) -> NewJob:
     shard = shard_of_queue(schedule.terms.queue, shard_count)
-    return new_job(schedule, derived_id(shard, schedule.id, slot), slot)
+    return new_job(schedule, derived_id(shard, schedule.id, slot, queue=schedule.terms.queue), slot)
 
 
 def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:

@@ -1,7 +1,6 @@
 """Handlers of endpoints that have no plan: waiting fetches, reads of the read database, events."""
 
 from corvo.endpoint import Answer
-from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import (
     FetchBatchBody,
     FetchBody,
@@ -11,6 +10,7 @@ from corvo.ops.jobs.fetch import (
 )
 from corvo.queries.batches_list import BatchesQuery
 from corvo.queries.error_groups import ErrorGroupsQuery
+from corvo.queries.events import EventsPageQuery, EventsQuery
 from corvo.queries.queue_names import checked_name
 from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import FulltextQuery, SearchBody
@@ -20,7 +20,7 @@ from gateway.api.events import EventListener
 from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.health import Health
-from gateway.http.messages import Request, parse_query
+from gateway.http.messages import Request
 from gateway.routes import Handler
 from gateway.search import batches_list, error_groups, fulltext, queues, search, throughput, worker, workers
 from gateway.search.database import ReadDb
@@ -34,7 +34,6 @@ class ComposedEndpoints:
         shards: Shards,
         fetching: Fetcher,
         read_db: ReadDb,
-        mint: Minter,
         health: Health,
         listening: EventListener,
         rebuilding: Rebuilding,
@@ -42,7 +41,6 @@ class ComposedEndpoints:
         self._shards = shards
         self._fetching = fetching
         self._read_db = read_db
-        self._mint = mint
         self._health = health
         self._listening = listening
         self._rebuilding = rebuilding
@@ -71,12 +69,12 @@ class ComposedEndpoints:
         }
 
     async def _fetch(self, body: FetchBody, request: Request) -> Answer:
-        fetch = new_fetch(body, self._mint.claim_id(), 1)
+        fetch = new_fetch(body, request.context.mint.claim_id(), 1)
         claimed = await self._fetching.fetch(fetch, request.hung_up)
         return Answer(200, fetched_job(claimed[0])) if claimed else Answer(204, None)
 
     async def _fetch_batch(self, body: FetchBatchBody, request: Request) -> Answer:
-        fetch = new_fetch(body, self._mint.claim_id(), body.count)
+        fetch = new_fetch(body, request.context.mint.claim_id(), body.count)
         claimed = await self._fetching.fetch(fetch, request.hung_up)
         return Answer(200, FetchedBatch([fetched_job(job) for job in claimed]))
 
@@ -85,14 +83,13 @@ class ComposedEndpoints:
             await self._catch_up()
         return Answer(200, await search.answer(self._read_db, body))
 
-    async def _fulltext(self, body: None, request: Request) -> Answer:
-        query = parse_query(FulltextQuery, request.query)
+    async def _fulltext(self, query: FulltextQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
         return Answer(200, await fulltext.answer(self._read_db, query))
 
-    async def _queues(self, body: None, request: Request) -> Answer:
-        if parse_query(QueuesQuery, request.query).consistent:
+    async def _queues(self, query: QueuesQuery, request: Request) -> Answer:
+        if query.consistent:
             await self._catch_up()
         return Answer(200, await queues.answer(self._read_db))
 
@@ -102,41 +99,38 @@ class ComposedEndpoints:
     async def _worker(self, body: None, request: Request) -> Answer:
         return Answer(200, await worker.answer(self._read_db, *request.parameters))
 
-    async def _dead(self, body: None, request: Request) -> Answer:
-        return await self._search(search_body("dead", parse_query(StateListQuery, request.query)), request)
+    async def _dead(self, query: StateListQuery, request: Request) -> Answer:
+        return await self._search(search_body("dead", query), request)
 
-    async def _held(self, body: None, request: Request) -> Answer:
-        return await self._search(search_body("held", parse_query(StateListQuery, request.query)), request)
+    async def _held(self, query: StateListQuery, request: Request) -> Answer:
+        return await self._search(search_body("held", query), request)
 
-    async def _throughput(self, body: None, request: Request) -> Answer:
-        return Answer(200, await self._series(request))
+    async def _throughput(self, query: ThroughputQuery, request: Request) -> Answer:
+        return Answer(200, await self._series(query))
 
-    async def _queue_throughput(self, body: None, request: Request) -> Answer:
-        return Answer(200, await self._series(request, *map(checked_name, request.parameters)))
+    async def _queue_throughput(self, query: ThroughputQuery, request: Request) -> Answer:
+        return Answer(200, await self._series(query, *map(checked_name, request.parameters)))
 
-    async def _series(self, request: Request, queue: str | None = None) -> list[ThroughputPoint]:
-        query = parse_query(ThroughputQuery, request.query)
+    async def _series(self, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
         if query.consistent:
             await self._catch_up()
         return await throughput.answer(self._read_db, query, queue)
 
-    async def _error_groups(self, body: None, request: Request) -> Answer:
-        query = parse_query(ErrorGroupsQuery, request.query)
+    async def _error_groups(self, query: ErrorGroupsQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
         return Answer(200, await error_groups.answer(self._read_db, query))
 
-    async def _batches(self, body: None, request: Request) -> Answer:
-        query = parse_query(BatchesQuery, request.query)
+    async def _batches(self, query: BatchesQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
         return Answer(200, await batches_list.answer(self._read_db, query))
 
-    async def _events(self, body: None, request: Request) -> Answer:
-        return await self._listening.stream(request)
+    async def _events(self, query: EventsQuery, request: Request) -> Answer:
+        return await self._listening.stream(query, request)
 
-    async def _cluster_events(self, body: None, request: Request) -> Answer:
-        return await self._listening.page(request.query)
+    async def _cluster_events(self, query: EventsPageQuery, request: Request) -> Answer:
+        return await self._listening.page(query)
 
     async def _catch_up(self) -> None:
         """Waits until the read database holds every write that any node acknowledged before this request."""

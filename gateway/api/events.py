@@ -33,7 +33,7 @@ from corvo.queries.events import (
     parse_cursor,
     parse_filters,
 )
-from gateway.http.messages import Disconnected, Request, Streaming, Write, parse_query, to_json
+from gateway.http.messages import Disconnected, Request, Streaming, Write, to_json
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
@@ -57,8 +57,7 @@ class EventListener:
         self.draining = draining
         self.open: WeakSet[ClientConnection] = WeakSet()
 
-    async def page(self, query: bytes) -> Answer:
-        wanted = parse_query(EventsPageQuery, query)
+    async def page(self, wanted: EventsPageQuery) -> Answer:
         filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
         cursor = parse_cursor("after_seq", wanted.after_seq, len(self.shards))
         found = await self.ask(cursor, wanted.limit, filters)
@@ -66,8 +65,7 @@ class EventListener:
         has_more = len(events) < sum(len(one.events) for one in found) or any(one.has_more for one in found)
         return Answer(200, EventsPage(events, format_cursor(behind), has_more, sum(one.missed for one in found)))
 
-    async def stream(self, request: Request) -> Answer:
-        wanted = parse_query(EventsQuery, request.query)
+    async def stream(self, wanted: EventsQuery, request: Request) -> Answer:
         filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
         cursor = self._begin(request, wanted)
         if len(self.open) >= CONNECTIONS_MAX:

@@ -23,7 +23,7 @@ from corvo.model.limits import (
     POLL_MS_MAX,
     QUEUES_PER_FETCH_MAX,
 )
-from corvo.model.sharding import find_shard_of_job, shard_of_queue
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.ack import Ack, AckBatchItem, AckItem, AckOutcome, ack_item, ack_outcome
 from corvo.ops.jobs.enqueue import Enqueue, EnqueueBody, Enqueued, enqueued, new_job, plan_jobs
 from corvo.ops.jobs.fail import Fail, FailBatchItem, FailItem, FailOutcome, fail_item, fail_outcome
@@ -111,17 +111,16 @@ class FramePlan:
         self.fetch: Fetch | Refusal | None = None
         ask_id = context.mint.claim_id()
         count = context.shard_count
+        find_shard = context.find_shard_of_job
         if frame.ack is not UNSET:
             self._acks = [_ack_item(ack, n) for n, ack in enumerate(frame.ack)]
-            self._add(self._acks, lambda ack: find_shard_of_job(ack.job_id, count), lambda items: Ack(ask_id, items))
+            self._add(self._acks, lambda ack: find_shard(ack.job_id), lambda items: Ack(ask_id, items))
         if frame.fail is not UNSET:
             self._fails = [_fail_item(fail, n) for n, fail in enumerate(frame.fail)]
-            self._add(
-                self._fails, lambda fail: find_shard_of_job(fail.job_id, count), lambda items: Fail(ask_id, items)
-            )
+            self._add(self._fails, lambda fail: find_shard(fail.job_id), lambda items: Fail(ask_id, items))
         if frame.heartbeat is not UNSET:
             self._beats = [_beat(job_id, job) for job_id, job in frame.heartbeat.items()]
-            self._add(self._beats, lambda beat: find_shard_of_job(beat.job_id, count), Heartbeat)
+            self._add(self._beats, lambda beat: find_shard(beat.job_id), Heartbeat)
         if frame.enqueue is not UNSET:
             self._enqueues = [_new_job(context, body, n) for n, body in enumerate(frame.enqueue)]
             separate = self._plan_separately(context, frame.enqueue)

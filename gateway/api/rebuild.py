@@ -11,7 +11,7 @@ from pathlib import Path
 from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
 from corvo.queries.rebuild import RebuildQuery, RebuildView
-from gateway.http.messages import Request, parse_query
+from gateway.http.messages import Request
 from gateway.readdb import rebuild_request as requests
 from gateway.search.database import ReadDb
 from gateway.search.lag import Lag, read_lag
@@ -25,15 +25,14 @@ class Rebuilding:
         self._data_dir = data_dir
         self._read_db = read_db
 
-    async def ask(self, body: None, request: Request) -> Answer:
-        return await self._rebuild(request, waits=False)
+    async def ask(self, query: RebuildQuery, request: Request) -> Answer:
+        return await self._rebuild(query, request, waits=False)
 
-    async def ask_and_wait(self, body: None, request: Request) -> Answer:
+    async def ask_and_wait(self, query: RebuildQuery, request: Request) -> Answer:
         """Clients of `rebuild-sqlite` expect the answer after the rebuild."""
-        return await self._rebuild(request, waits=True)
+        return await self._rebuild(query, request, waits=True)
 
-    async def _rebuild(self, request: Request, waits: bool) -> Answer:
-        query = parse_query(RebuildQuery, request.query)
+    async def _rebuild(self, query: RebuildQuery, request: Request, waits: bool) -> Answer:
         waits = waits if query.wait is None else query.wait
         before = await self._look()
         generation = "" if before is None else before.generation

@@ -14,10 +14,12 @@ from typing import Any
 import structlog
 
 from corvo.endpoint import PlanContext
+from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Fetch, fetched_job
 from gateway.api.fetch import Fetcher
+from gateway.api.frame_access import enter_frame, needs_check
 from gateway.api.frame_input import CODECS, Codec, read_frame
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
 from gateway.http.messages import FRAME_FAST_PATH, Receive, Scope, Send, to_json
@@ -41,16 +43,17 @@ log = structlog.get_logger()
 class Streams:
     """The state that all open streams share, and their shutdown."""
 
-    def __init__(self, shards: Shards, fetching: Fetcher, context: PlanContext) -> None:
+    def __init__(self, shards: Shards, fetching: Fetcher) -> None:
         self.shards = shards
         self.fetching = fetching
-        self.context = context
         self.frames = 0
         self.is_draining = False
         self._open: set[Stream] = set()
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await receive()  # websocket.connect
+    async def serve(
+        self, scope: Scope, receive: Receive, send: Send, principal: Principal, context: PlanContext
+    ) -> None:
+        """A stream whose connect message was read."""
         wanted: list[str] = scope.get("subprotocols") or []
         protocol = next((name for name in wanted if name in CODECS), None)
         if wanted and protocol is None:
@@ -60,7 +63,8 @@ class Streams:
             await send({"type": "websocket.close", "code": 1013, "reason": "try again later"})
             return
         fast_path: FrameFastPath | None = scope.get("state", {}).get(FRAME_FAST_PATH)
-        stream = Stream(self, receive, send, CODECS[protocol or "corvo.json.v1"], fast_path)
+        codec = CODECS[protocol or "corvo.json.v1"]
+        stream = Stream(self, receive, send, codec, principal, context, fast_path)
         self._open.add(stream)
         try:
             await send({"type": "websocket.accept", "subprotocol": protocol})
@@ -79,10 +83,20 @@ class Streams:
 
 class Stream:
     def __init__(
-        self, streams: Streams, receive: Receive, send: Send, codec: Codec, fast_path: FrameFastPath | None = None
+        self,
+        streams: Streams,
+        receive: Receive,
+        send: Send,
+        codec: Codec,
+        principal: Principal,
+        context: PlanContext,
+        fast_path: FrameFastPath | None = None,
     ) -> None:
         """With a fast path, plain frames and answers bypass the server. Without one, the server handles all of them."""
         self._streams = streams
+        self._principal = principal
+        self._context = context
+        self._needs_check = needs_check(principal)
         self._codec = codec
         self._receive = receive
         self._send = send
@@ -161,7 +175,9 @@ class Stream:
 
     async def _ask(self, frame: Frame) -> FrameAnswer:
         streams = self._streams
-        plan = FramePlan(streams.context, frame)
+        if self._needs_check:
+            enter_frame(frame, self._principal)
+        plan = FramePlan(self._context, frame)
         calls = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
         if not plan.separate:
             return await self._gather(plan, calls, None)

@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from corvo.endpoint import PlanContext
+from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from corvo.model.json_input import validation_refusal
 from corvo.model.limits import BODY_BYTES_MAX
@@ -70,10 +72,12 @@ class Request:
         "_length",
         "_receive",
         "content_type",
+        "context",
         "method",
         "must_close",
         "parameters",
         "path",
+        "principal",
         "query",
         "scope",
         "started",
@@ -86,6 +90,8 @@ class Request:
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
         self.parameters: tuple[str, ...] = ()  # from the path, once its route is known
+        self.principal: Principal  # once it is admitted
+        self.context: PlanContext  # of the principal's namespace
         self.content_type = b""
         self.must_close = False
         self._receive = receive

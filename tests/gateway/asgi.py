@@ -13,6 +13,7 @@ from corvo.endpoint import Answer, PlanContext
 from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
 from corvo.queries.cluster import ServerInfo
+from gateway.access.guard import Guard
 from gateway.api.fetch import Fetcher
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
@@ -129,12 +130,12 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
     context = PlanContext(len(shards), PAYLOAD_BYTES_MAX, mint, clock)
     return Gateway(
         shards,  # type: ignore[arg-type]
-        context,
+        Guard(context),
         dict.fromkeys((endpoint.name for endpoint in ENDPOINTS if endpoint.plan is None), elsewhere)
         | {"fetch": fetch, "fetch_batch": fetch_batch},
         pages,
         metrics,
-        Streams(shards, fetching, context),  # type: ignore[arg-type]
+        Streams(shards, fetching),  # type: ignore[arg-type]
     )
 
 

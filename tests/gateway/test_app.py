@@ -516,7 +516,7 @@ def test_web_sockets_are_closed_at_once() -> None:
         sent.append(message)
 
     with House() as house:
-        house.runner.run(house.app({"type": "websocket", "path": "/"}, receive, send))
+        house.runner.run(house.app({"type": "websocket", "query_string": b"", "path": "/"}, receive, send))
 
     assert [message["type"] for message in sent] == ["websocket.close"]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
+from gateway.access.guard import Guard
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener
@@ -30,13 +31,13 @@ class WholeHouse(House):
         fetching = Fetcher(shards, self.draining)  # type: ignore[arg-type]
         self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)
-        composed = ComposedEndpoints(shards, fetching, self.read_db, mint, health, self.listening, rebuilding)  # type: ignore[arg-type]
+        composed = ComposedEndpoints(shards, fetching, self.read_db, health, self.listening, rebuilding)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
         context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
-        streams = Streams(shards, fetching, context)  # type: ignore[arg-type]
+        streams = Streams(shards, fetching)  # type: ignore[arg-type]
         self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
         served = composed.by_name() | self.bulks.by_name()
-        self.app = Gateway(shards, context, served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
+        self.app = Gateway(shards, Guard(context), served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:
         self.read_db.close()

@@ -45,6 +45,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "gateway": (
         "__init__",
         "http",
+        "access",
         "readdb",
         "shards",
         "search",

@@ -17,7 +17,7 @@ from corvo.model.job import QueueName, RequestId, ShortText
 from corvo.model.job_extras import ChainStep, JobExtras
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SMALL_JSON_BYTES_MAX
-from corvo.model.sharding import fnv32a, shard_of_batch, shard_of_queue
+from corvo.model.sharding import fnv32a, shard_of_queue
 from corvo.ops.job_terms import StepBody, step_of
 from corvo.queries.arrivals import GetArrivals, Keyed
 from corvo.rules.batches import (
@@ -119,7 +119,7 @@ def _step(context: PlanContext, body: StepBody | None, field: str) -> ChainStep 
 def adding(context: PlanContext, operation: AddToBatch, answer: Callable[[list[str]], Answer]) -> Plan:
     """Ask the batch's shard, then wait until the jobs exist on their shards. `answer` gets the ids of the new jobs, or
     of the jobs that hold their keys."""
-    home = shard_of_batch(operation.batch_id, context.shard_count)
+    home = context.shard_of_batch(operation.batch_id)
 
     def conclude(results: list[Any]) -> Answer | Plan:
         return _arriving(context, operation, home, results[0], answer)
@@ -173,6 +173,7 @@ def _plan(context: PlanContext, body: BatchBody) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="create_batch",
+        access="batches:write",
         method="POST",
         path="/batch",
         summary="Open a batch, to which jobs can be added until it is sealed",

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
-from corvo.model.sharding import shard_of_batch
 from corvo.rules.batches import finish_if_over, put_batch, require_batch
 from corvo.state.tables import Tables
 
@@ -32,12 +31,13 @@ def _plan(context: PlanContext, body: None, batch_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Sealed("sealed"))
 
-    return Plan([(shard_of_batch(batch_id, context.shard_count), SealBatch(batch_id))], conclude)
+    return Plan([(context.shard_of_batch(batch_id), SealBatch(batch_id))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="seal_batch",
+        access="batches:write",
         method="POST",
         path="/batches/{batch_id}/seal",
         summary="Seal a batch: when all its jobs have ended, its callback jobs are created",
@@ -47,6 +47,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="seal_batch_by_its_old_path",
+        access="batches:write",
         method="POST",
         path="/batch/{batch_id}/seal",
         summary="The same under the path that published clients use",

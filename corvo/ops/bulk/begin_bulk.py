@@ -14,7 +14,6 @@ from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
-from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.cancel import CancelBody, grace_ms
 from corvo.ops.jobs.hold import Reason
 from corvo.queries.bulk_view import FailureView, failure_views
@@ -132,7 +131,7 @@ def check_matching(context: PlanContext, body: BulkBody) -> None:
         which = "neither" if body.filter is None else "both"
         raise invalid("filter", f"{which} of job_ids and filter given; give exactly one of them")
     for number, job_id in enumerate(body.job_ids or ()):
-        if find_shard_of_job(job_id, context.shard_count) is None:
+        if context.find_shard_of_job(job_id) is None:
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     if body.filter is not None:
         given = [field.name for field in msgspec.structs.fields(body.filter) if _is_given(body.filter, field)]
@@ -164,6 +163,7 @@ def done_view(tally: BulkCounts, matched: int, duration_ms: float) -> BulkDone:
 ENDPOINTS = (
     Endpoint(
         name="bulk",
+        access="bulk:write",
         wait_s=60.0,
         method="POST",
         path="/jobs/bulk",

@@ -40,6 +40,7 @@ def _plan(context: PlanContext, body: None, bulk_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="cancel_bulk",
+        access="bulk:cancel",
         method="POST",
         path="/bulk/{bulk_id}/cancel",
         summary="Stop a bulk operation after its current slice; changes that it made stay",

@@ -22,7 +22,6 @@ from corvo.model.job import Count, JobId, RequestId, ShortText
 from corvo.model.json_input import document, no_document
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import FETCH_COUNT_MAX, PAYLOAD_BYTES_DEFAULT
-from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.lease import holds, lost, plan_each
 from corvo.state.tables import Tables
 from corvo.state.transitions import change
@@ -126,7 +125,7 @@ def _plan_one(context: PlanContext, body: AckBody, job_id: str) -> Plan:
             raise refused.to_refusal()
         return Answer(200, Acked())
 
-    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
+    return Plan([(context.shard_of_job(job_id), operation)], conclude)
 
 
 def _plan_batch(context: PlanContext, body: AckBatchBody) -> Plan:
@@ -142,6 +141,7 @@ def _plan_batch(context: PlanContext, body: AckBatchBody) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="ack_batch",
+        access="jobs:ack",
         method="POST",
         path="/ack/batch",
         summary="Complete up to 512 jobs; each has its own result",
@@ -153,6 +153,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="ack",
+        access="jobs:ack",
         method="POST",
         path="/ack/{job_id}",
         summary="Complete a job",

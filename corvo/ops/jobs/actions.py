@@ -12,7 +12,6 @@ import msgspec
 from corvo.endpoint import Answer, Operation, Plan, PlanContext
 from corvo.model.job import Job
 from corvo.model.job_extras import JobExtras
-from corvo.model.sharding import shard_of_job
 
 ACTIONS_REMEMBERED = 8  # by each job: a repetition comes within seconds, and few actions on one job come that fast
 REFUSALS = ("JOB_NOT_FOUND", "WRONG_STATE")
@@ -42,4 +41,4 @@ def plan_action(context: PlanContext, job_id: str, operation: Operation, status:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Done(status))
 
-    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
+    return Plan([(context.shard_of_job(job_id), operation)], conclude)

@@ -34,6 +34,7 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="approve",
+        access="jobs:approve",
         method="POST",
         path="/jobs/{job_id}/approve",
         summary="Let a held job run",

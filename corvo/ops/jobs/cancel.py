@@ -16,7 +16,6 @@ from corvo.model.events import EventKind
 from corvo.model.job import Job, RequestId, SpanMs
 from corvo.model.lifecycle import State, Verb
 from corvo.model.limits import CANCEL_GRACE_MS_DEFAULT, DELAY_MS_MAX
-from corvo.model.sharding import shard_of_job
 from corvo.ops.job_terms import duration_ms
 from corvo.ops.jobs.actions import REFUSALS, is_repeated, note
 from corvo.rules.expiry import GRACE_ALARM
@@ -87,12 +86,13 @@ def _plan(context: PlanContext, body: CancelBody, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, Cancelled("cancelling" if results[0] else "cancelled"))
 
-    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
+    return Plan([(context.shard_of_job(job_id), operation)], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="cancel",
+        access="jobs:cancel",
         method="POST",
         path="/jobs/{job_id}/cancel",
         summary="Cancel a job that has not ended; the worker of an active job gets time to stop",

@@ -57,6 +57,7 @@ def _plan(context: PlanContext, body: PriorityBody, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="change_priority",
+        access="jobs:priority",
         method="POST",
         path="/jobs/{job_id}/priority",
         summary="Change the priority of a waiting job",

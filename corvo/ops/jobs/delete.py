@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from corvo.endpoint import Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
-from corvo.model.sharding import shard_of_job
 from corvo.ops.jobs.actions import Done, plan_action
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.state.tables import Tables
@@ -34,12 +33,13 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
             raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id!r}")
         return plan_action(context, job_id, Delete(job_id), "deleted")
 
-    return Plan([(shard_of_job(job_id, context.shard_count), FindUnknown([job_id]))], delete)
+    return Plan([(context.shard_of_job(job_id), FindUnknown([job_id]))], delete)
 
 
 ENDPOINTS = (
     Endpoint(
         name="delete_job",
+        access="jobs:delete",
         method="DELETE",
         path="/jobs/{job_id}",
         summary="Delete a job in any state, with its history",

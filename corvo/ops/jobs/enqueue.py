@@ -18,7 +18,7 @@ from corvo.model.json_input import check_numbers, document, no_document, object_
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.retry import BACKOFF_NAMES, Backoff
-from corvo.model.sharding import shard_of_job, shard_of_queue
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
 from corvo.ops.job_terms import JobTerms, due_at_of, duration_ms, extras_of
 from corvo.queries.unknown_jobs import FindUnknown
@@ -175,7 +175,7 @@ def plan_jobs(
     if not waited_for:
         return making
     names = list(waited_for)
-    groups = spread(names, lambda job_id: shard_of_job(job_id, context.shard_count))
+    groups = spread(names, lambda job_id: context.shard_of_job(job_id))
 
     def conclude(results: list[Any]) -> Plan:
         for unknown in results:
@@ -227,6 +227,7 @@ def _state_at_birth(context: PlanContext, new: NewJob) -> State:
 ENDPOINTS = (
     Endpoint(
         name="enqueue",
+        access="jobs:enqueue",
         method="POST",
         path="/enqueue",
         summary="Enqueue one job",
@@ -238,6 +239,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="enqueue_batch",
+        access="jobs:enqueue",
         method="POST",
         path="/enqueue/batch",
         summary="Enqueue up to 1000 jobs, on any queues, with or without a batch",

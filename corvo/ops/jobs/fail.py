@@ -23,7 +23,6 @@ from corvo.model.job import Count, Job, JobError, JobId, RequestId, SpanMs
 from corvo.model.lifecycle import STATE_NAMES, State, Verb
 from corvo.model.limits import BACKTRACE_CHARS_MAX, ERROR_CHARS_MAX, FETCH_COUNT_MAX
 from corvo.model.retry import attempts_remaining, delay_ms, shortened
-from corvo.model.sharding import shard_of_job
 from corvo.model.timestamps import to_rfc3339_or_none
 from corvo.ops.job_terms import DurationMs, duration_ms
 from corvo.ops.jobs.ack import LeaseToken
@@ -202,7 +201,7 @@ def _plan_one(context: PlanContext, body: FailBody, job_id: str) -> Plan:
             raise outcome.to_refusal()
         return Answer(200, failed(outcome))
 
-    return Plan([(shard_of_job(job_id, context.shard_count), operation)], conclude)
+    return Plan([(context.shard_of_job(job_id), operation)], conclude)
 
 
 def _plan_batch(context: PlanContext, body: FailBatchBody) -> Plan:
@@ -219,6 +218,7 @@ def _plan_batch(context: PlanContext, body: FailBatchBody) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="fail_batch",
+        access="jobs:fail",
         method="POST",
         path="/fail/batch",
         summary="Fail up to 512 jobs; each has its own result",
@@ -230,6 +230,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="fail",
+        access="jobs:fail",
         method="POST",
         path="/fail/{job_id}",
         summary="Report that an attempt failed",

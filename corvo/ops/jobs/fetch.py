@@ -43,6 +43,7 @@ from corvo.model.limits import (
     QUEUES_PER_FETCH_MAX,
     WEIGHT_MAX,
 )
+from corvo.model.namespaces import shown_name
 from corvo.state import locks
 from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.pending import is_waiting
@@ -266,7 +267,7 @@ def _see(tables: Tables, fetch: Fetch) -> None:
 def fetched_job(claimed: Claimed) -> FetchedJob:
     return FetchedJob(
         claimed.job_id,
-        claimed.queue,
+        shown_name(claimed.queue),
         msgspec.Raw(claimed.payload),
         claimed.attempt,
         claimed.max_retries,
@@ -309,6 +310,7 @@ def weights_of(wishes: FetchOptions, queues: list[str]) -> list[int]:
 ENDPOINTS = (
     Endpoint(
         name="fetch",
+        access="jobs:fetch",
         method="POST",
         path="/fetch",
         summary="Claim one job, waiting if there is none",
@@ -318,6 +320,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="fetch_batch",
+        access="jobs:fetch",
         method="POST",
         path="/fetch/batch",
         summary="Claim up to `count` jobs, waiting until there is at least one",

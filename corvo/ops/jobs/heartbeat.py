@@ -18,7 +18,6 @@ from corvo.model.job import Count
 from corvo.model.json_input import no_document, object_document
 from corvo.model.lifecycle import State
 from corvo.model.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
-from corvo.model.sharding import find_shard_of_job
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
@@ -121,7 +120,7 @@ def new_beat(job_id: str, body: HeartbeatJob, at: str = "jobs") -> Beat:
 
 def _plan(context: PlanContext, body: HeartbeatBody) -> Plan:
     beats = [new_beat(job_id, job) for job_id, job in body.jobs.items()]
-    groups = spread(beats, lambda beat: find_shard_of_job(beat.job_id, context.shard_count))
+    groups = spread(beats, lambda beat: context.find_shard_of_job(beat.job_id))
 
     def conclude(results: list[Any]) -> Answer:
         pulses = gather([unknown_pulse(beat) for beat in beats], groups, results)
@@ -135,6 +134,7 @@ def _plan(context: PlanContext, body: HeartbeatBody) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="heartbeat",
+        access="jobs:heartbeat",
         method="POST",
         path="/heartbeat",
         summary="Renew leases, report progress, learn of cancellations",

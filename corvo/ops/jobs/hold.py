@@ -61,6 +61,7 @@ def _plan(context: PlanContext, body: HoldBody, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="hold",
+        access="jobs:hold",
         method="POST",
         path="/jobs/{job_id}/hold",
         summary="Keep a job from running until it is approved or rejected",

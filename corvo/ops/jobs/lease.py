@@ -7,7 +7,6 @@ from corvo.endpoint import Answer, Operation, Plan, PlanContext, gather, spread
 from corvo.model.errors import Refused
 from corvo.model.job import Job
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.sharding import find_shard_of_job
 from corvo.state.tables import Tables
 
 _ACTIVE = State.ACTIVE  # a member lookup on an enum is a call, and this is a hot path
@@ -54,7 +53,7 @@ def plan_each(
     answer: Callable[[list[Any]], Answer],
 ) -> Plan:
     """The plan for items of any shard: each shard gets its own items, and each item has its own result."""
-    groups = spread(items, lambda item: find_shard_of_job(item.job_id, context.shard_count))
+    groups = spread(items, lambda item: context.find_shard_of_job(item.job_id))
     calls = [(shard, operation([items[number] for number in numbers])) for shard, numbers in groups.items()]
 
     def conclude(results: list[Any]) -> Answer:

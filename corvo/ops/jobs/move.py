@@ -14,6 +14,7 @@ from corvo.endpoint import Body, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.job import Job, Priority, QueueName, RequestId
 from corvo.model.lifecycle import State
+from corvo.model.namespaces import shown_name
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.actions import REFUSALS, Done, is_repeated, note, plan_action
 from corvo.rules.errands.move_in import MoveIn, arrive
@@ -51,7 +52,7 @@ class Move(Operation, tag=27):
                 "cannot move a job that is active, because its worker holds a lease in its queue;"
                 " hold it first, or wait until it has ended",
             )
-        data = msgspec.json.encode({"from": job.queue})
+        data = msgspec.json.encode({"from": shown_name(job.queue)})
         extras = note(job, self.ask_id)
         locks.forget(tables, job)
         unindex(tables, job)
@@ -91,6 +92,7 @@ def _plan(context: PlanContext, body: MoveBody, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="move",
+        access="jobs:move",
         method="POST",
         path="/jobs/{job_id}/move",
         summary="Move a job that is not active to another queue; it keeps its id",

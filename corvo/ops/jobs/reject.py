@@ -40,6 +40,7 @@ def _plan(context: PlanContext, body: RejectBody, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="reject",
+        access="jobs:reject",
         method="POST",
         path="/jobs/{job_id}/reject",
         summary="End a held job without running it",

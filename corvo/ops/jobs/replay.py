@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from corvo.endpoint import Answer, Body, Endpoint, Plan, PlanContext
 from corvo.model.job import Job
-from corvo.model.sharding import shard_of_job, shard_of_queue
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
 from corvo.queries.job import GetJob
 from corvo.rules.job_creation import NewJob
@@ -55,12 +55,13 @@ def _plan(context: PlanContext, body: ReplayBody, job_id: str) -> Plan:
 
         return Plan([(shard, Enqueue([new]))], conclude)
 
-    return Plan([(shard_of_job(job_id, context.shard_count), GetJob(job_id))], enqueue)
+    return Plan([(context.shard_of_job(job_id), GetJob(job_id))], enqueue)
 
 
 ENDPOINTS = (
     Endpoint(
         name="replay",
+        access="jobs:replay",
         method="POST",
         path="/jobs/{job_id}/replay",
         summary="Enqueue a new job that starts at the checkpoint of this one",

@@ -29,6 +29,7 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="requeue",
+        access="jobs:requeue",
         method="POST",
         path="/jobs/{job_id}/requeue",
         summary="Run a dead job once more; its attempts are not reset",

@@ -61,6 +61,7 @@ def _plan(context: PlanContext, body: RescheduleBody, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="reschedule",
+        access="jobs:reschedule",
         method="POST",
         path="/jobs/{job_id}/reschedule",
         summary="Run a job that waits at another time",

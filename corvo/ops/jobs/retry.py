@@ -56,6 +56,7 @@ def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="retry",
+        access="jobs:retry",
         method="POST",
         path="/jobs/{job_id}/retry",
         summary="Run an ended job again, or a scheduled job at once, with all its attempts",

@@ -125,6 +125,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="clear_queue",
+        access="queues:clear",
         wait_s=600.0,
         method="POST",
         path="/queues/{name}/clear",

@@ -123,6 +123,7 @@ def _plan(context: PlanContext, query: DeleteQueueQuery, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="delete_queue",
+        access="queues:delete",
         wait_s=600.0,
         method="DELETE",
         path="/queues/{name}",

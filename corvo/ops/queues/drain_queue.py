@@ -42,6 +42,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="drain_queue",
+        access="queues:drain",
         method="POST",
         path="/queues/{name}/drain",
         summary="Stop claims from a queue, and report how many jobs are still active",

@@ -24,6 +24,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="pause_queue",
+        access="queues:pause",
         method="POST",
         path="/queues/{name}/pause",
         summary="Stop claims from a queue; it is created if it does not exist",

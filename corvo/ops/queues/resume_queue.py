@@ -26,6 +26,7 @@ def _plan(context: PlanContext, body: None, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="resume_queue",
+        access="queues:resume",
         method="POST",
         path="/queues/{name}/resume",
         summary="Allow claims from a queue again, after a pause or a drain",

@@ -44,6 +44,7 @@ def _plan(context: PlanContext, body: ConcurrencyBody, name: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="set_concurrency",
+        access="queues:write",
         method="POST",
         path="/queues/{name}/concurrency",
         summary="Limit how many jobs of a queue are active at a time",

@@ -76,6 +76,7 @@ def _span(kept: str | UnsetType | None, field: str) -> int:
 ENDPOINTS = (
     Endpoint(
         name="set_retention",
+        access="queues:write",
         method="POST",
         path="/queues/{name}/retention",
         summary="Set how long jobs of a queue are kept after their end",

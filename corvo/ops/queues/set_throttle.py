@@ -72,6 +72,7 @@ def _conclude(result: None) -> Answer:
 ENDPOINTS = (
     Endpoint(
         name="set_throttle",
+        access="queues:write",
         method="POST",
         path="/queues/{name}/throttle",
         summary="Limit the claims from a queue within any span of time",
@@ -82,6 +83,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         name="remove_throttle",
+        access="queues:write",
         method="DELETE",
         path="/queues/{name}/throttle",
         summary="Remove the throttle of a queue",

@@ -21,7 +21,7 @@ from corvo.model.limits import (
     SCHEDULES_MAX,
     SMALL_JSON_BYTES_MAX,
 )
-from corvo.model.sharding import shard_of_schedule
+from corvo.model.name_fields import NameKind
 from corvo.queries.schedule_view import ScheduleView, in_full
 from corvo.rules import schedules
 from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, JobTemplate, Schedule
@@ -33,6 +33,7 @@ ScheduleName = Annotated[
         pattern=r"^(?!s[0-9]{2}_sched_)[A-Za-z0-9][A-Za-z0-9._:-]{0,199}\Z",
         description="1 to 200 characters of letters, digits and `._:-`, beginning with a letter or digit",
     ),
+    NameKind.SCHEDULE,
 ]
 CronText = Annotated[ShortText, Meta(description="five fields, six with the seconds last, `@daily`, `@every 90s` …")]
 ZoneText = Annotated[ShortText, Meta(description="a name of the IANA time zone database, such as Europe/Berlin")]
@@ -137,19 +138,20 @@ def _plan(context: PlanContext, body: CreateScheduleBody) -> Plan:
         catch_up=CATCH_UP[body.catch_up],
         catch_up_max=body.catch_up_max,
     )
-    schedule_id = context.mint.schedule_id(shard_of_schedule(body.name, context.shard_count))
+    schedule_id = context.mint.schedule_id(context.shard_of_schedule(body.name))
 
     def conclude(results: list[Any]) -> Answer:
         schedule: Schedule = results[0]
         return Answer(201 if schedule.id == schedule_id else 200, in_full(schedule, context.clock_ns()))
 
-    shard = shard_of_schedule(schedule_id, context.shard_count)
+    shard = context.shard_of_schedule(schedule_id)
     return Plan([(shard, CreateSchedule(schedule_id, body.name, terms))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="create_schedule",
+        access="schedules:write",
         method="POST",
         path="/schedules",
         summary="Create a cron schedule; if it exists with the same terms, it is returned",

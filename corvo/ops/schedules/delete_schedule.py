@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
-from corvo.model.sharding import shard_of_schedule
 from corvo.queries.schedule_view import GetSchedule
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
@@ -37,7 +36,7 @@ class DeleteSchedule(Operation, tag=48):
 
 
 def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
-    shard = shard_of_schedule(schedule, context.shard_count)
+    shard = context.shard_of_schedule(schedule)
 
     def delete(results: list[Any]) -> Plan:
         found: Schedule = results[0]
@@ -50,6 +49,7 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="delete_schedule",
+        access="schedules:delete",
         method="DELETE",
         path="/schedules/{schedule_id}",
         summary="Delete a schedule; its jobs stay",

@@ -30,6 +30,7 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="pause_schedule",
+        access="schedules:pause",
         method="POST",
         path="/schedules/{schedule_id}/pause",
         summary="Pause a schedule: no slot fires until it is resumed",

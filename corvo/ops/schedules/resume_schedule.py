@@ -31,6 +31,7 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
 ENDPOINTS = (
     Endpoint(
         name="resume_schedule",
+        access="schedules:resume",
         method="POST",
         path="/schedules/{schedule_id}/resume",
         summary="Resume a paused schedule: its slots fire again from now on",

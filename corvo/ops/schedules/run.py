@@ -7,7 +7,7 @@ result. The gateway chooses the id, so a repetition creates no second job.
 from typing import Any
 
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext
-from corvo.model.sharding import shard_of_queue, shard_of_schedule
+from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.enqueue import Enqueue, Enqueued, enqueued
 from corvo.queries.schedule_view import GetSchedule
 from corvo.rules.schedules import new_job
@@ -26,12 +26,13 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
 
         return Plan([(shard, Enqueue([new]))], conclude)
 
-    return Plan([(shard_of_schedule(schedule, context.shard_count), GetSchedule(schedule))], enqueue)
+    return Plan([(context.shard_of_schedule(schedule), GetSchedule(schedule))], enqueue)
 
 
 ENDPOINTS = (
     Endpoint(
         name="run_schedule",
+        access="schedules:run",
         method="POST",
         path="/schedules/{schedule_id}/run",
         summary="Create the job of a schedule at once, in addition to its slots",

@@ -14,7 +14,6 @@ from corvo.model.errors import Refusal, invalid
 from corvo.model.job import Count, Priority, QueueName, SpanMs
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SCHEDULE_ID
-from corvo.model.sharding import shard_of_schedule
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
     PRIORITY,
@@ -125,12 +124,13 @@ def _after_check(context: PlanContext, schedule: str, name: str, change: Plan) -
             raise _renamed()
         return change
 
-    return Plan([(shard_of_schedule(schedule, context.shard_count), GetSchedule(schedule))], conclude)
+    return Plan([(context.shard_of_schedule(schedule), GetSchedule(schedule))], conclude)
 
 
 ENDPOINTS = (
     Endpoint(
         name="update_schedule",
+        access="schedules:write",
         method="PUT",
         path="/schedules/{schedule_id}",
         summary="Change a schedule, by its id or name; fields that are not given stay",

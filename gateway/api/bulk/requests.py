@@ -63,7 +63,7 @@ class Requests:
     async def bulk(self, body: BulkBody, request: Request) -> Answer:
         started = perf_counter()
         order = order_of(body)
-        check_matching(self._context, body)
+        check_matching(request.context, body)
         found = await self._find(body)
         if body.dry_run:
             return Answer(200, await self._preview(found, started))

@@ -36,7 +36,9 @@ def test_every_name_that_a_job_can_name_is_one(name: str) -> None:
     assert checked_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", " ", "-a", "/a", "a b", "ä", "a" * 201, "a\nb", "a|b", "a%2Fb", "a\0b"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "-a", "/a", "a b", "ä", "a" * 201, "a\nb", "a|b|c", "A|b", "a|", "|b", "a%2Fb", "a\0b"]
+)
 def test_what_is_no_name_of_a_queue_is_refused_harmlessly(name: str) -> None:
     with pytest.raises(Refusal, match="is not a valid queue name") as refused:
         checked_name(name)

@@ -1,0 +1,97 @@
+"""Who may do what: permissions, roles, and the principal that a request acts for. Pure.
+
+Each endpoint names the permission that it needs as `resource:action` (`Endpoint.access`). A principal has permissions
+through its roles; those of all its roles are united. The built-in roles are the table below; custom roles are records
+of the replicated state.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from corvo.model.errors import Refusal
+from corvo.model.namespaces import DEFAULT, shown_name
+
+OPEN = "open"  # the access of an endpoint that needs no credential
+EVERYTHING = "*"
+READS = ("read", "list")
+SEE_PAYLOADS = "payloads:see"  # beyond the permission of the endpoint: payloads, results, checkpoints
+CHOOSE_NAMESPACE = "namespaces:choose"  # act in the namespace that the header names
+
+
+class Permission(msgspec.Struct, frozen=True):
+    resource: Annotated[str, Meta(min_length=1, max_length=64, description="such as `jobs`; `*`: every resource")]
+    actions: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...],
+        Meta(max_length=64, description="such as `cancel`; `write`: everything but read and list; `*`: every action"),
+    ]
+
+    def allows(self, resource: str, action: str) -> bool:
+        if self.resource not in (EVERYTHING, resource):
+            return False
+        return action in self.actions or EVERYTHING in self.actions or ("write" in self.actions and action not in READS)
+
+
+_EVERY = (EVERYTHING,)
+_WORK = ("enqueue", "fetch", "ack", "fail", "heartbeat", "read")
+
+ROLES: dict[str, tuple[Permission, ...]] = {
+    "admin": (Permission(EVERYTHING, _EVERY),),
+    "operator": (
+        Permission(EVERYTHING, READS),
+        *(Permission(resource, _EVERY) for resource in ("jobs", "bulk", "batches", "schedules", "queues")),
+        *(Permission(resource, _EVERY) for resource in ("cluster", "admin", "payloads")),
+    ),
+    "worker": (Permission("jobs", _WORK), Permission("batches", ("read", "write")), Permission("payloads", ("see",))),
+    "readonly": (Permission(EVERYTHING, READS),),
+}
+
+
+class Principal(msgspec.Struct, frozen=True, kw_only=True):
+    """The key or person that a request acts for, and the namespace that it acts in."""
+
+    name: str  # shown in the audit log: a key's name, a person's e-mail address
+    kind: Literal["anonymous", "password", "key", "person", "proxy"]
+    roles: tuple[str, ...]
+    permissions: tuple[Permission, ...]
+    namespace: str = DEFAULT
+    queue_scope: tuple[str, ...] = ()  # globs; empty: every queue of the namespace
+    key_hash: str = ""
+    known: dict[str, bool] = msgspec.field(default_factory=dict)  # what `may` found before
+
+    def may(self, access: str) -> bool:
+        answer = self.known.get(access)
+        if answer is None:
+            resource, _, action = access.partition(":")
+            answer = access == OPEN or any(one.allows(resource, action) for one in self.permissions)
+            self.known[access] = answer
+        return answer
+
+    def require(self, access: str) -> None:
+        if not self.may(access):
+            raise Refusal("FORBIDDEN", f"{self.name or 'this key'} may not do this: it needs the permission {access}")
+
+    def reaches(self, queue: str) -> bool:
+        """Whether a queue, qualified or not, is in the scope."""
+        return not self.queue_scope or any(fnmatchcase(shown_name(queue), glob) for glob in self.queue_scope)
+
+    def require_queues(self, queues: Iterable[str]) -> None:
+        if self.queue_scope:
+            for queue in queues:
+                if not self.reaches(queue):
+                    raise Refusal(
+                        "FORBIDDEN", f"the queue {shown_name(queue)[:200]!r} is outside the scope of this key"
+                    )
+
+    def within(self, namespace: str) -> "Principal":
+        return self if namespace == self.namespace else msgspec.structs.replace(self, namespace=namespace)
+
+
+def built_in(name: str, kind: Literal["anonymous", "password", "key", "person", "proxy"], role: str) -> Principal:
+    return Principal(name=name, kind=kind, roles=(role,), permissions=ROLES[role])
+
+
+ANONYMOUS = built_in("anonymous", "anonymous", "admin")  # every client, where authentication is off

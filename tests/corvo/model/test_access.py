@@ -1,0 +1,93 @@
+"""Permissions, roles, scopes."""
+
+import pytest
+
+from corvo.model.access import OPEN, ROLES, Permission, Principal, built_in
+from corvo.model.errors import Refusal
+from corvo.model.namespaces import qualify
+from gateway.app import ENDPOINTS
+
+
+def a_principal(*permissions: Permission, scope: tuple[str, ...] = ()) -> Principal:
+    return Principal(name="k", kind="key", roles=(), permissions=permissions, queue_scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("permission", "allowed", "denied"),
+    [
+        (Permission("jobs", ("cancel",)), ["jobs:cancel"], ["jobs:retry", "queues:cancel", "jobs:read"]),
+        (Permission("jobs", ("*",)), ["jobs:cancel", "jobs:list"], ["queues:read"]),
+        (Permission("jobs", ("write",)), ["jobs:cancel", "jobs:write"], ["jobs:read", "jobs:list"]),
+        (Permission("*", ("read",)), ["jobs:read", "queues:read"], ["jobs:list", "queues:pause"]),
+        (Permission("jobs", ()), [], ["jobs:read", "jobs:cancel"]),
+    ],
+)
+def test_a_permission_allows_its_actions_on_its_resource(
+    permission: Permission, allowed: list[str], denied: list[str]
+) -> None:
+    principal = a_principal(permission)
+
+    assert [access for access in allowed if not principal.may(access)] == []
+    assert [access for access in denied if principal.may(access)] == []
+
+
+def test_permissions_of_several_roles_are_united() -> None:
+    principal = a_principal(Permission("jobs", ("read",)), Permission("queues", ("pause",)))
+
+    assert principal.may("jobs:read") and principal.may("queues:pause")
+    assert not principal.may("queues:read")
+
+
+def test_what_is_open_needs_no_permission() -> None:
+    assert a_principal().may(OPEN)
+
+
+def test_a_refusal_names_the_permission() -> None:
+    with pytest.raises(Refusal, match="queues:pause") as refused:
+        built_in("dashboard", "key", "readonly").require("queues:pause")
+
+    assert (refused.value.code, refused.value.status) == ("FORBIDDEN", 403)
+
+
+def test_every_endpoint_names_a_permission_in_one_form() -> None:
+    for endpoint in ENDPOINTS:
+        resource, _, action = endpoint.access.partition(":")
+        assert endpoint.access == OPEN or (resource.isidentifier() and action.isidentifier()), endpoint.name
+
+
+def test_only_readers_may_use_the_built_in_role_of_readers() -> None:
+    readonly = built_in("dashboard", "key", "readonly")
+    writes = [e.name for e in ENDPOINTS if e.method != "GET" and readonly.may(e.access)]
+
+    assert writes == ["bulk_get", "search"]  # reads with a body
+    assert not readonly.may("payloads:see")
+
+
+def test_workers_work_and_nothing_else() -> None:
+    worker = built_in("w", "key", "worker")
+    allowed = {endpoint.access for endpoint in ENDPOINTS if worker.may(endpoint.access)}
+
+    assert allowed == {
+        OPEN,
+        *(f"jobs:{action}" for action in ("enqueue", "fetch", "ack", "fail", "heartbeat", "read")),
+        "batches:read",
+        "batches:write",
+    }
+
+
+def test_a_scope_is_a_list_of_globs_over_names_as_their_tenant_knows_them() -> None:
+    principal = a_principal(scope=("mail.*", "reports"))
+
+    assert principal.reaches("mail.send") and principal.reaches("reports")
+    assert principal.reaches(qualify("acme", "mail.send"))
+    assert not principal.reaches("mail") and not principal.reaches("reports.daily")
+    with pytest.raises(Refusal, match="'billing' is outside the scope"):
+        principal.require_queues(["reports", "billing"])
+
+
+def test_without_a_scope_every_queue_is_in_reach() -> None:
+    a_principal().require_queues(["anything", "else"])
+
+
+def test_the_roles_are_those_of_the_original() -> None:
+    assert list(ROLES) == ["admin", "operator", "worker", "readonly"]
