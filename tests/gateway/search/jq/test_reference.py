@@ -25,7 +25,7 @@ def test_the_examples_are_true(line: str) -> None:
     [
         ("the expression | {:,} bytes of UTF-8", limits.JQ_BYTES_MAX),
         ("its words and signs | {}", limits.JQ_TOKENS_MAX),
-        ("parentheses and negations inside of each other | {}", limits.JQ_DEPTH_MAX),
+        ("nested parentheses and negations | {}", limits.JQ_DEPTH_MAX),
         ("values of a list after `in` | {}", limits.JQ_LIST_MAX),
         ("memory for one regular expression | {} MiB", MEMORY_MAX // 2**20),
     ],
