@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
+# Python keeps what it compiles, whatever the shell says: a server is seven processes, a test may start twenty, and each
+# would compile our modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test unit system lint types simulate chaos bench fmt lock docs clean
 
@@ -11,12 +15,13 @@ help: ## list the commands
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# What a server needs, and no more: `make run` waits for this.
+# What a server needs, and no more: `make run` waits for this. pip would compile every module; Python compiles
+# those that a server imports.
 $(BIN)/corvo: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Corvo needs Python 3.11 or newer: make PYTHON=python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing what a server needs into $(VENV)"
-	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-compile --require-hashes -r requirements.lock
 	@$(PIP) --no-build-isolation --no-deps -e .
 	@touch $(BIN)/corvo
 
@@ -31,9 +36,8 @@ setup: $(VENV)/with-tools ## build .venv with all that the commands below need
 run: $(BIN)/corvo ## start a server on http://localhost:8080 with its data in ./data
 	@exec $(BIN)/corvo server
 
-# Workers share the tests (tests/sharing.py). Python keeps what it compiles, whatever the shell says: a test may start
-# twenty processes, and each would compile our modules anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(or $(WORKERS),2)
+# Workers share the tests (tests/sharing.py).
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),2)
 
 test: setup ## every test; WORKERS=0 for one after another
 	@$(PYTEST)

@@ -42,8 +42,9 @@ class Databases:
         self.published = self.store.open_trusted()
         log.info("read database opened", database=self.store.name, generation=self.published.generation)
 
-    def build(self, reason: str) -> None:
-        log.warning("rebuild of the read database begins", database=self.store.name, reason=reason)
+    def build(self, reason: str, *, is_fault: bool) -> None:
+        say = log.warning if is_fault else log.info
+        say("rebuild of the read database begins", database=self.store.name, reason=reason)
         self._begun_at, self._rows = time.monotonic(), 0
         self.building = self.store.begin(time.time_ns())
 

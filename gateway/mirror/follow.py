@@ -36,7 +36,7 @@ from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS
 from gateway.mirror.databases import Databases
 from gateway.mirror.link import ShardQuestions
 from gateway.mirror.shard_writes import ShardWrite
-from gateway.mirror.store import Store, UntrustedDatabase
+from gateway.mirror.store import AbsentDatabase, Store, UntrustedDatabase
 from gateway.readdb import rebuild_request
 
 BREATH_MS, BREATH_MS_MAX = 50, 200
@@ -114,24 +114,24 @@ class MirrorFollower:
         try:
             self._databases.open()
         except UntrustedDatabase as reason:
-            self._rebuild(str(reason))
+            self._rebuild(str(reason), is_fault=not isinstance(reason, AbsentDatabase))
             return
         assert self._databases.published is not None
         for shard, applied_index, caught_up_at, rows_total in self._databases.published.cursors():
             self._courses[shard].resume(applied_index, parse_rfc3339(caught_up_at) if caught_up_at else 0, rows_total)
 
-    def _rebuild(self, reason: str) -> None:
+    def _rebuild(self, reason: str, *, is_fault: bool) -> None:
         """The published database is unusable. A rebuild in progress receives all changes, so it goes on."""
         self._databases.distrust()
         if self._databases.building is None:
-            self._databases.build(reason)
+            self._databases.build(reason, is_fault=is_fault)
             for course in self._courses:
                 course.begin_anew()
 
     def _rebuild_beside(self) -> None:
         """A requested rebuild. One in progress already serves the request."""
         if self._databases.building is None:
-            self._databases.build("requested")
+            self._databases.build("requested", is_fault=False)
             for course in self._courses:
                 course.begin_copy()
 
@@ -153,7 +153,7 @@ class MirrorFollower:
                 for course in self._courses:
                     course.begin_anew()
             elif remedy == "rebuild" and self._databases.published is not None:
-                self._guarded(lambda: self._rebuild(f"writing failed: {reason}"))
+                self._guarded(lambda: self._rebuild(f"writing failed: {reason}", is_fault=True))
             else:
                 raise
 

@@ -26,7 +26,7 @@ from corvo.runtime.read_db import PostgresAddress
 from gateway.mirror import postgres_statements as statements
 from gateway.mirror.columns import Row
 from gateway.mirror.shard_writes import Cursor, Meta, ShardWrite, cursor_row, meta_row, parts, to_meta
-from gateway.mirror.store import Remedy, UntrustedDatabase
+from gateway.mirror.store import AbsentDatabase, Remedy, UntrustedDatabase
 from gateway.readdb.ddl import create_statements, schema_version, seed_rows
 from gateway.readdb.postgres_connection import POSTGRES, Connection, connect, cut_after
 
@@ -156,7 +156,7 @@ class PostgresStore:
     def open_trusted(self) -> PostgresDb:
         self._hold()
         if not self._is_there(self._schema):
-            raise UntrustedDatabase("the schema does not exist")
+            raise AbsentDatabase("the schema does not exist")
         self._drop_former()
         database = PostgresDb(self._address, self._schema)
         try:

@@ -26,7 +26,7 @@ import msgspec
 
 from corvo.model.timestamps import to_rfc3339
 from gateway.mirror.database import MirrorDb
-from gateway.mirror.store import Remedy, UntrustedDatabase
+from gateway.mirror.store import AbsentDatabase, Remedy, UntrustedDatabase
 from gateway.readdb.ddl import schema_version
 from gateway.readdb.file import clear_damage_mark, is_marked_damaged
 
@@ -63,7 +63,7 @@ class SqliteStore:
         """Opens the database and marks it on disk as open before any other write."""
         path = self.path
         if not path.exists():
-            raise UntrustedDatabase("the file does not exist")
+            raise AbsentDatabase("the file does not exist")
         self._remove_leftovers()
         database = None
         try:

@@ -17,6 +17,10 @@ class UntrustedDatabase(Exception):
     """The existing database cannot be trusted. The message is the reason, for the log."""
 
 
+class AbsentDatabase(UntrustedDatabase):
+    """There is none: the first start, or somebody removed it."""
+
+
 class Database(Protocol):
     """One database, as seen by its only writer."""
 

@@ -181,6 +181,16 @@ def test_pages_for_machines_and_people(shared_node: Node) -> None:
     assert "/api/v1/enqueue" in httpx.get(f"{shared_node.url}/docs").text
 
 
+def test_a_first_start_has_nothing_to_warn_of(folder: Path) -> None:
+    node = Node.start(folder / "data", "--log-format", "json")
+    enqueue(node, "first")
+    assert post(node, "/jobs/search", {"queue": "first", "consistent": True}).json()["total"] == 1
+    node.stop()
+
+    lines = [json.loads(line) for line in (folder / "data" / "server.log").read_text().splitlines()]
+    assert [line for line in lines if line["level"] != "info"] == []
+
+
 def test_a_stopped_node_comes_back_with_everything(node: Node, folder: Path) -> None:
     kept = [enqueue(node, f"restart.{number % 5}", payload={"n": number}) for number in range(25)]
     claimed = fetch(node, "restart.0").json()
