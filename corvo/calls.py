@@ -8,7 +8,7 @@ because its ids were stamped before it was first sent. So is a call whose shard 
 as an election should take. A call that is not answered by its deadline is refused; whether it happened is then unknown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -131,16 +131,21 @@ class CallTable:
         """Everything that waits, in as few messages as its size allows. What `send` does not take waits on."""
         if not self.is_up or not self._unsent:
             return  # sent when the connection comes up
-        unsent = [call for call in self._unsent if not call.is_over() and call.call_id in self._open]
+        unsent = [call for call in self._unsent if call.call_id in self._open and not call.is_over()]
         self._unsent = []
         if not unsent:
             return
-        for calls in pieces(unsent, _size, BYTES_PER_MESSAGE, CALLS_PER_MESSAGE_MAX):
-            if self._unsent or not send([_to_wire(call, now) for call in calls]):
+        for calls in self._messages(unsent):
+            if self._unsent or not send([Call(each.call_id, _ms_left(each, now), each.raw) for each in calls]):
                 self._unsent += calls
                 continue
             for call in calls:
                 call.is_sent = True
+
+    def _messages(self, calls: list[OpenCall]) -> Iterable[list[OpenCall]]:
+        if self._bytes <= BYTES_PER_MESSAGE and len(calls) <= CALLS_PER_MESSAGE_MAX:
+            return (calls,)  # nearly always: all that is open would fit
+        return pieces(calls, _size, BYTES_PER_MESSAGE, CALLS_PER_MESSAGE_MAX)
 
     # In
 
@@ -232,8 +237,8 @@ def _size(call: OpenCall) -> int:
     return len(call.raw)
 
 
-def _to_wire(call: OpenCall, now: float) -> Call:
-    return Call(call.call_id, max(int((call.deadline - now) * 1000), 1), call.raw)
+def _ms_left(call: OpenCall, now: float) -> int:
+    return max(int((call.deadline - now) * 1000), 1)
 
 
 def _outcome_unknown(shard: int) -> Refusal:

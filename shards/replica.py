@@ -181,13 +181,14 @@ class Replica:
         if not self.raft.is_leader:
             return
         named = list(map(encode, self.members.lead(now_ns)))
-        # A second round at once when the first one woke a fetch: it must not wait for the poll.
-        for _ in range(2):
-            self.admission.wake_again(now_ns)
-            if not self._propose(now_ns, named):
-                break
+        self.admission.wake_again(now_ns)
+        if not self._propose(now_ns, named):
+            return
+        self._advance(now_ns)
+        if self.admission.operations:
+            # A second round at once when the first one woke a fetch: it must not wait for the poll.
+            self._propose(now_ns, [])
             self._advance(now_ns)
-            named = []
 
     def _next_lead_ns(self) -> int | None:
         if not self.raft.is_leader or self._upkeep_index > self.tables.applied.index:

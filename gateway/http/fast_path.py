@@ -19,12 +19,12 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from hypercorn.config import Config
 
 from corvo.model.limits import BODY_BYTES_MAX
-from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected, Request
+from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected, Request, Response
 
 READ_BYTES = 64 * 1024
 HEADERS_MAX = 40
-_PREFIX = b"POST /api/v1/"
-_PATH = re.compile(rb"/api/v1/(?!metrics\Z)[A-Za-z0-9/_.-]+")
+# httptools takes more than this: other methods and versions, several spaces, any path.
+_REQUEST_LINE = re.compile(rb"POST (/api/v1/(?!metrics )[A-Za-z0-9/_.-]+) HTTP/1\.1\r\n")
 # Headers that change how a message is read, or what happens to the connection. The server handles them.
 _UNUSUAL = frozenset(
     {
@@ -54,15 +54,11 @@ class Head(NamedTuple):
 class _HeadCallbacks:
     """httptools calls these, in the order of the bytes."""
 
-    __slots__ = ("headers", "is_complete", "path")
+    __slots__ = ("headers", "is_complete")
 
     def __init__(self) -> None:
-        self.path = b""
         self.headers: list[tuple[bytes, bytes]] = []
         self.is_complete = False
-
-    def on_url(self, part: bytes) -> None:
-        self.path += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value.rstrip(b" \t")))  # httptools strips the left side alone
@@ -73,7 +69,8 @@ class _HeadCallbacks:
 
 def recognise(data: bytes) -> Head | None:
     """The head of a plain request at the start of `data`; None for the server."""
-    if not data.startswith(_PREFIX):
+    line = _REQUEST_LINE.match(data)
+    if line is None or line.end(1) - line.start(1) > PATH_BYTES_MAX:
         return None
     end = data.find(b"\r\n\r\n", 0, HEADER_BYTES_MAX) + 4
     if end < 4:
@@ -86,13 +83,7 @@ def recognise(data: bytes) -> Head | None:
         return None
     if not parsed.is_complete or not head.isascii() or len(parsed.headers) > HEADERS_MAX:
         return None
-    path = parsed.path
-    if len(path) > PATH_BYTES_MAX or _PATH.fullmatch(path) is None:
-        return None
-    # httptools also takes other versions, and several spaces in this line.
-    if not head.startswith(b"POST %b HTTP/1.1\r\n" % path):
-        return None
-    return _plain(path, parsed.headers, end)
+    return _plain(line[1], parsed.headers, end)
 
 
 def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | None:
@@ -184,26 +175,29 @@ class FastRequest(Request):
         raise AssertionError("the fast path reads by itself")
 
 
-class FastWriter:
-    """Writes the two ASGI messages of an answer at once."""
+class FastResponse(Response):
+    """An answer on the fast path: head and body are one write."""
 
-    __slots__ = ("_head", "_server_headers", "_write")
+    __slots__ = ("_server_headers", "_write_bytes")
 
-    def __init__(self, write: Callable[[bytes], None], server_headers: bytes) -> None:
-        self._write = write
+    def __init__(self, request: Request, write: Callable[[bytes], None], server_headers: bytes) -> None:
+        super().__init__(request, self._send_nothing)
+        self._write_bytes = write
         self._server_headers = server_headers
-        self._head = b""
 
-    async def send(self, message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            self._head = b"HTTP/1.1 %d \r\n%b%b\r\n" % (
-                message["status"],
-                b"".join([b"%b: %b\r\n" % header for header in message["headers"]]),
-                self._server_headers,
-            )
-        else:
-            assert not message.get("more_body"), "the fast path has no answers in pieces"
-            self._write(self._head + message["body"])
+    async def send(
+        self,
+        status: int,
+        content: bytes,
+        content_type: tuple[bytes, bytes] | None,
+        extra: list[tuple[bytes, bytes]] | None = None,
+    ) -> None:
+        self.status = status
+        headers = [b"%b: %b\r\n" % header for header in self._headers(status, content, content_type, extra)]
+        self._write_bytes(b"HTTP/1.1 %d \r\n%b%b\r\n%b" % (status, b"".join(headers), self._server_headers, content))
+
+    async def _send_nothing(self, message: MutableMapping[str, Any]) -> None:
+        raise AssertionError("the fast path has no answers in pieces")
 
 
 class ServerHeaders:

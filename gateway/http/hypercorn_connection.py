@@ -12,9 +12,9 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.typing import LifespanState
 
-from gateway.http.fast_path import READ_BYTES, FastRequest, FastWriter, ServerHeaders, recognise
+from gateway.http.fast_path import READ_BYTES, FastRequest, FastResponse, ServerHeaders, recognise
 from gateway.http.http2 import Http2
-from gateway.http.messages import FRAME_FAST_PATH, Response
+from gateway.http.messages import FRAME_FAST_PATH
 from gateway.http.websocket import UNSENT_BYTES_MAX, FrameFastPath
 
 CLOSE_S = 10.0  # the time that the last bytes have to leave
@@ -37,6 +37,7 @@ class HypercornConnection(TCPServer):
 
     async def _read_data(self) -> None:
         attend = getattr(getattr(self.app, "app", None), "attend", None)
+        is_between = False  # known to be between two requests: only data that the server is given can change that
         while not self.reader.at_eof():
             try:
                 data = await self.reader.read(READ_BYTES)
@@ -45,11 +46,12 @@ class HypercornConnection(TCPServer):
                     continue
             except (OSError, SSLError):
                 break
-            if attend is not None and data and self._is_between_requests():
+            if attend is not None and data and (is_between or self._is_between_requests()):
                 rest = await self._serve_fast(attend, data)
                 if rest is None:
                     break
-                if not rest:
+                is_between = not rest
+                if is_between:
                     continue
                 data = rest
             await self.protocol.handle(RawData(data))
@@ -71,11 +73,11 @@ class HypercornConnection(TCPServer):
         """What is left for the server; None when the connection is to be closed."""
         while data and (head := recognise(data)) is not None:
             request = FastRequest(head, data, self.reader, self._client)
-            writer = FastWriter(self.writer.write, self._server_headers.text())
+            response = FastResponse(request, self.writer.write, self._server_headers.text())
             self._is_busy = True
             may_go_on = False
             try:
-                await attend(request, Response(request, writer.send))
+                await attend(request, response)
                 may_go_on = request.is_read and not request.must_close and not self.context.terminated.is_set()
             finally:
                 self._is_busy = False

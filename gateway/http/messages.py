@@ -240,23 +240,28 @@ class Response:
         extra: list[tuple[bytes, bytes]] | None = None,
     ) -> None:
         self.status = status
-        request = self._request
-        headers = [
-            (b"content-length", b"%d" % len(content)),
-            _timing(request),
-        ]
+        headers = self._headers(status, content, content_type, extra)
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": b"" if self._request.method == "HEAD" else content})
+
+    def _headers(
+        self,
+        status: int,
+        content: bytes,
+        content_type: tuple[bytes, bytes] | None,
+        extra: list[tuple[bytes, bytes]] | None,
+    ) -> list[tuple[bytes, bytes]]:
+        headers = [] if status == 204 else [(b"content-length", b"%d" % len(content))]
+        headers.append(_timing(self._request))
         if content_type is not None:
             headers.append(content_type)
         if extra:
             headers += extra
         if self.headers:
             headers += self.headers
-        if request.must_close:
+        if self._request.must_close:
             headers.append(_CLOSE)
-        if status == 204:
-            del headers[0]
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else content})
+        return headers
 
     async def stream(self, status: int, streaming: Streaming) -> None:
         """Write a streamed answer. Neither browsers nor proxies may cache or buffer it."""
@@ -294,6 +299,8 @@ def _timing(request: Request) -> tuple[bytes, bytes]:
 
 def require_json(content_type: bytes) -> None:
     """Refuse a body that is not declared as JSON. A form of another site cannot, so it cannot post here."""
+    if content_type == b"application/json":  # nearly always
+        return
     kind, _, parameters = content_type.lower().partition(b";")
     charset = parameters.strip()
     if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):

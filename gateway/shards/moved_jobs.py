@@ -48,18 +48,19 @@ async def settle(shards: Shards, calls: list[ShardCall]) -> list[Any]:
     outcomes: list[Any] = []
     for call in calls:
         try:
-            outcomes.append(await call)
+            outcome = await call
         except Refusal as refusal:
-            outcomes.append(refusal)
-    for place, (call, outcome) in enumerate(zip(calls, outcomes, strict=True)):
-        if type(call.ask) in _ITEMS and isinstance(outcome, list):
-            for item in outcome:
-                if type(item) is Refused and _moved(item) is not None:
-                    outcomes[place] = await _follow_items(shards, call, outcome)
-                    break
-        elif isinstance(outcome, Refusal):
-            outcomes[place] = await _follow(shards, call, outcome)
+            outcome = await _follow(shards, call, refusal)
+        else:
+            if type(call.ask) in _ITEMS and _has_moved(outcome):
+                outcome = await _follow_items(shards, call, outcome)
+        outcomes.append(outcome)
     return outcomes
+
+
+def _has_moved(items: list[Any]) -> bool:
+    refused = [item for item in items if type(item) is Refused]
+    return any(_moved(each) is not None for each in refused)
 
 
 def _moved(refusal: Refusal | Refused) -> Moved | None:

@@ -15,6 +15,8 @@ from corvo.calls import CALLS_OPEN_MAX
 from corvo.model.limits import MESSAGE_BYTES_MAX
 from corvo.wire import Call, Reply, decode_replies, encode_calls
 
+_READABLE = int(zmq.POLLIN)  # zmq's own is an enum, whose `&` makes an object each time
+
 log = structlog.get_logger()
 
 
@@ -48,7 +50,7 @@ class ShardSocket:
         """Everything that has arrived."""
         found: list[Reply] = []
         socket: Any = self.socket
-        while socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while socket.getsockopt(zmq.EVENTS) & _READABLE:
             try:
                 message = socket.recv(zmq.NOBLOCK)
                 if not message:
@@ -65,7 +67,7 @@ class ShardSocket:
     def changes(self) -> list[bool]:
         """What happened to the connection since the last look: True where it came up, False where it was lost."""
         found: list[bool] = []
-        while self.events.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while self.events.getsockopt(zmq.EVENTS) & _READABLE:
             event = parse_monitor_message(self.events.recv_multipart(zmq.NOBLOCK))["event"]
             found.append(event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
         if found and not found[-1]:

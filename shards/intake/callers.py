@@ -13,6 +13,9 @@ from corvo.wire import Call, Reply, decode_calls, encode_replies
 
 MESSAGES_PER_TURN = 256
 HIGH_WATER_MARK = 20_000
+# zmq's own are enums, whose `&` and `|` make an object each time.
+_READABLE = int(zmq.POLLIN)
+_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 Arrived = list[tuple[bytes, list[Call]]]  # peer and calls, a message each
 Replies = list[tuple[bytes, list[Reply]]]
@@ -51,22 +54,26 @@ class CallSocket:
 
     def receive(self) -> Arrived:
         arrived: Arrived = []
-        router = self.socket
-        try:
-            while len(arrived) < MESSAGES_PER_TURN:
+        router: Any = self.socket
+        for _ in range(MESSAGES_PER_TURN):
+            # Asked first: to try, and be told `zmq.Again`, costs as much as a message.
+            if not router.getsockopt(zmq.EVENTS) & _READABLE:
+                break
+            try:
                 peer, message = router.recv_multipart(zmq.NOBLOCK)
                 arrived.append((peer, decode_calls(message)))
-        except zmq.Again:
-            pass
-        except ValueError as error:
-            log.warning("message refused", reason=str(error))
+            except zmq.Again:
+                break
+            except ValueError as error:
+                log.warning("message refused", reason=str(error))
         return arrived
 
     def send(self, replies: Replies) -> list[bytes]:
         gone: list[bytes] = []
         for peer, some in replies:
             try:
-                self.socket.send_multipart((peer, encode_replies(some)), zmq.NOBLOCK)
+                self.socket.send(peer, _MORE)
+                self.socket.send(encode_replies(some), zmq.NOBLOCK)
             except zmq.ZMQError as error:
                 if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                     raise

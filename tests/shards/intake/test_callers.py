@@ -56,3 +56,22 @@ def test_a_caller_is_there_until_it_hangs_up_and_what_it_is_sent_then_is_told_lo
             break
         callers.socket.poll(1)
     assert callers.send([(peer, [Reply(2, False, b"late")])]) == [peer]
+
+
+def test_bytes_that_are_no_message_hide_none_of_those_behind_them(
+    folder: Path, callers: CallSocket, context: "zmq.Context[Any]"
+) -> None:
+    callers.listen()
+    caller = context.socket(zmq.DEALER)
+    caller.connect(f"ipc://{folder}/0.ipc")
+    caller.send(b"noise")
+    caller.send_multipart([b"one part", b"too many"])
+    caller.send(encode_calls([Call(1, 1_000, b"ask")]))
+
+    calls: list[Call] = []
+    for _ in range(WAIT_MS):
+        calls += [call for _, some in callers.receive() for call in some]
+        if calls:
+            break
+        callers.socket.poll(1)
+    assert calls == [Call(1, 1_000, b"ask")]
