@@ -72,10 +72,10 @@ class Local:
 
 
 @contextmanager
-def started(folder: Path, command: list[str]) -> Iterator[Local]:
+def started(folder: Path, command: list[str], cwd: Path | None = None) -> Iterator[Local]:
     with (folder / "output").open("w") as output, (folder / "errors").open("w") as errors:
         handle = subprocess.Popen(
-            command, stdout=output, stderr=errors, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            command, stdout=output, stderr=errors, text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )
     try:
         yield Local(handle, folder)

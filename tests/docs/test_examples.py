@@ -21,6 +21,7 @@ from chaos.node import Node, wait_until
 from chaos.ports import free_ports
 from tests.docs.matching import Bindings, match_json, match_text, rewritten
 from tests.docs.pages import ROOT, Block, blocks, name_of
+from tests.tidy.tracked import ignored_names, is_ignored
 
 pytestmark = pytest.mark.system
 
@@ -51,6 +52,7 @@ def test_the_page_does_what_it_says(path: Path, server: Node, tmp_path: Path) ->
         page.run(blocks(path.read_text()))
     finally:
         page.close()
+    assert [name for name in page.folders() if not is_ignored(name, ignored_names())] == [], "add them to .gitignore"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -152,6 +154,10 @@ class Page:
         for number, port in enumerate(CLUSTER_PORTS):
             text = text.replace(str(port), str(self._first_port + number))
         return rewritten(text, self._ids)
+
+    def folders(self) -> list[str]:
+        """What the page left where the reader stood, in this project perhaps."""
+        return [path.name for path in self._folder.iterdir() if path.is_dir() and path.name != ".bin"]
 
     def close(self) -> None:
         """A worker that waits for a job ends after its poll; nobody waits for that here."""

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,15 +12,15 @@ import pytest
 
 from corvo import ops, queries
 from tests.tidy.house import ROOT, Module, caught, dotted, modules, violations, walk
+from tests.tidy.tracked import top_folders
 
 FOLDERS = {"corvo", "shards", "gateway", "tests", "chaos", "k8s", "benchmarks", "docs"}
-MADE_BY_TOOLS = re.compile(r"\..*|data|build|dist|__pycache__|.*\.egg-info")
 FORBIDDEN_WORDS = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base"}
 NAMED_PLACES = ("corvo", "shards", "gateway", "tests", "chaos", "benchmarks")
 
 
 def stray_folders(names: Iterable[str]) -> list[str]:
-    found = {name for name in names if not MADE_BY_TOOLS.fullmatch(name)}
+    found = {name for name in names if not name.startswith(".")}
     return [
         *(
             f"{name}/ is no part of the house: put it under one of {sorted(FOLDERS)}"
@@ -93,7 +95,7 @@ def python_files(*folders: str) -> list[str]:
 
 
 def test_the_house_has_these_folders_and_no_others() -> None:
-    assert stray_folders(path.name for path in ROOT.iterdir() if path.is_dir()) == []
+    assert stray_folders(top_folders()) == []
 
 
 def test_no_file_is_a_drawer() -> None:
@@ -135,9 +137,35 @@ def test_a_missing_folder_is_caught() -> None:
     assert stray_folders(FOLDERS - {"chaos"})
 
 
-@pytest.mark.parametrize("name", [".venv", ".git", "data", "corvo_server.egg-info", "build"])
-def test_what_tools_make_is_left_alone(name: str) -> None:
-    assert stray_folders([*FOLDERS, name]) == []
+def _house(root: Path, *others: str) -> Path:
+    for folder in (*FOLDERS, *others):
+        (root / folder).mkdir()
+        (root / folder / "file").touch()
+    shutil.copy(ROOT / ".gitignore", root)
+    return root
+
+
+MADE = [".venv", "data", "corvo_server.egg-info", "build", "dist", "corvo-local", "production", "tls-data"]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_commands_and_guides_make_is_left_alone(name: str, tmp_path: Path) -> None:
+    assert stray_folders(top_folders(_house(tmp_path, name))) == []
+
+
+def test_a_stray_folder_of_an_archive_is_caught(tmp_path: Path) -> None:
+    assert stray_folders(top_folders(_house(tmp_path, "scripts")))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_stray_folder_is_caught_once_git_knows_it(tmp_path: Path) -> None:
+    root = _house(tmp_path, "notes-of-a-reader")
+    subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
+    subprocess.run(["git", "add", *FOLDERS], cwd=root, check=True)
+    assert stray_folders(top_folders(root)) == []
+
+    subprocess.run(["git", "add", "notes-of-a-reader"], cwd=root, check=True)
+    assert len(stray_folders(top_folders(root))) == 1
 
 
 @pytest.mark.parametrize("path", ["corvo/utils.py", "gateway/job_helpers.py", "shards/base/x.py", "tests/common.py"])
