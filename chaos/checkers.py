@@ -1,6 +1,6 @@
-"""The promises, as functions from what was promised and what is held to a list of violations.
+"""The promises, as functions from the recorded history and the final state to a list of violations.
 
-Pure, so that each can be shown to bite: `tests/chaos/test_checkers.py` breaks every promise once.
+Pure, so that each can be shown to fail: `tests/chaos/test_checkers.py` breaks every promise once.
 """
 
 import json
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 def lost_jobs(history: History, held: Held) -> list[str]:
-    """Promise 1: every acknowledged enqueue is there."""
+    """Promise 1: every acknowledged job exists."""
     return [f"{job_id} was acknowledged and is gone" for job_id in sorted(history.enqueued - held.jobs.keys())]
 
 
 def completed_twice(history: History, held: Held) -> list[str]:
-    """Promise 3: a job completes once, under one lease; and what was acked is completed."""
+    """Promise 3: a job completes once, under one lease; and an acked job is completed."""
     faults = []
     for job_id, tokens in sorted(history.acked.items()):
         if len(tokens) != 1:
@@ -43,8 +43,8 @@ def completed_twice(history: History, held: Held) -> list[str]:
 
 
 def reused_leases(history: History) -> list[str]:
-    """Promise 2: a lease token never goes back, and belongs to one worker. Seeing it twice by the same worker is the
-    repetition of a fetch whose answer was lost."""
+    """Promise 2: a lease token never decreases, and belongs to one worker. The same worker may see it twice: it repeats
+    a fetch whose answer was lost."""
     faults = []
     for job_id, claims in sorted(history.claims.items()):
         owners: dict[int, str] = {}
@@ -55,7 +55,7 @@ def reused_leases(history: History) -> list[str]:
 
 
 def wrong_counts(held: Held) -> list[str]:
-    """Queue counters equal what is counted job by job."""
+    """The counters of each queue equal the number of its jobs."""
     faults = []
     for name, queue in sorted(held.queues.items()):
         jobs = [job for job in held.jobs.values() if job.queue == name]
@@ -68,7 +68,7 @@ def wrong_counts(held: Held) -> list[str]:
 
 
 def misplaced_jobs(held: Held, jobs: Iterable[sqlite3.Row]) -> list[str]:
-    """Promise 6, for jobs that move: each is on one shard, and has one row, of that shard."""
+    """Promise 6, for moved jobs: each is on one shard and has one row, from that shard."""
     rows = {(row["id"], row["shard"]) for row in jobs}
     shards = Counter(job_id for job_id, _ in held.places)
     faults = [f"job {job_id} is on {count} shards" for job_id, count in sorted(shards.items()) if count > 1]
@@ -87,7 +87,7 @@ def unlike_rows(held: Held, jobs: Iterable[sqlite3.Row], queues: Iterable[sqlite
 
 
 def unlike_errors(held: Held, errors: Iterable[sqlite3.Row]) -> list[str]:
-    """Promise 6, for the failures that were recorded."""
+    """Promise 6, for recorded failures."""
     return _unlike("error", {(row["job_id"], row["claim"]): row for row in errors}, held.errors, error_row)
 
 
@@ -123,7 +123,7 @@ def _unlike(
     return faults
 
 
-# The rows, written down a second time on purpose: a checker that shares the mirror's code shares its mistakes.
+# A second implementation of the rows, on purpose: a checker that shares the mirror's code shares its bugs.
 
 
 def job_row(job: Job) -> dict[str, object]:
@@ -162,7 +162,7 @@ def job_row(job: Job) -> dict[str, object]:
 
 
 def _has_moment(job: Job) -> bool:
-    """One that waits for other jobs is filed at the end of time."""
+    """A job with dependencies has LATEST_NS as its due time, which is no date."""
     return job.state in (State.SCHEDULED, State.RETRYING) and job.due_at != LATEST_NS
 
 
@@ -173,7 +173,7 @@ def _chain_text(chain: Chain) -> str:
 
 
 def _step_text(step: ChainStep) -> str:
-    """The payload byte for byte; a queue's name needs no escape."""
+    """Keeps the payload byte for byte; a queue's name needs no escape."""
     return f'{{"queue":"{step.queue}","payload":{step.payload.decode()}}}'
 
 

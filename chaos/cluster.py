@@ -1,4 +1,4 @@
-"""Several nodes of real processes that form a cluster, each of which can be stopped, killed, frozen and cut off."""
+"""A cluster of real nodes, each of which can be stopped, killed, frozen and partitioned."""
 
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -21,14 +21,14 @@ ALIKE_S = 60.0
 
 
 class ClusterNode:
-    """One node through all its lives: the same name, directory and ports."""
+    """One node across restarts: the same name, directory and ports."""
 
     def __init__(self, name: str, data_dir: Path, http_port: int, raft_port: int, flags: Sequence[str]) -> None:
         self.name = name
         self.data_dir = data_dir
         self.url = f"http://{HOST}:{http_port}"
         self.address = f"{HOST}:{raft_port}"
-        self.peers = ""  # as `--peers` has them
+        self.peers = ""  # the value of `--peers`
         self._bind = f"{HOST}:{http_port}"
         self._flags = flags
         self._log_begins = 0
@@ -59,7 +59,7 @@ class ClusterNode:
         return self._node
 
     def launch(self) -> None:
-        """Started, and not waited for."""
+        """Starts the node without waiting for it."""
         assert self._node is None, f"{self.name} runs already"
         self._log_begins = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._node = Node.launch(
@@ -69,17 +69,17 @@ class ClusterNode:
         )
 
     def start(self, seconds: float = READY_S) -> float:
-        """Ready when this returns; how long it took."""
+        """Starts the node and waits until it is ready. Returns the seconds it took."""
         self.launch()
         return self.await_ready(seconds)
 
     def stop(self) -> int:
-        """Exit code of an ordered stop."""
+        """Stops the node cleanly. Returns its exit code."""
         node, self._node = self.server, None
         return node.stop()
 
     def kill(self) -> None:
-        """SIGKILL for the supervisor and all its processes at once."""
+        """Sends SIGKILL to the supervisor and all its processes at once."""
         node, self._node = self.server, None
         node.kill_all()
 
@@ -105,7 +105,7 @@ class ClusterNode:
             return False
 
     def status(self) -> ClusterStatus | None:
-        """As this node sees the cluster; None when it does not answer."""
+        """The cluster as this node sees it; None if it does not answer."""
         if self._node is None:
             return None
         try:
@@ -115,14 +115,14 @@ class ClusterNode:
         return msgspec.json.decode(response.content, type=ClusterStatus) if response.status_code == 200 else None
 
     def close(self) -> None:
-        """The end of it, in whatever state it is."""
+        """Ends the node, in whatever state it is."""
         self._http.close()
         node, self._node = self._node, None
         if node is not None:
             node.kill_all()
 
 
-Led = tuple[ClusterNode, ShardView]  # a leader, and its shard as it sees it
+Led = tuple[ClusterNode, ShardView]  # a leader, and its own view of the shard
 
 
 class Cluster:
@@ -135,7 +135,8 @@ class Cluster:
     def start(
         cls, folder: Path, nodes: int = 3, shards: int = 2, proxied: bool = False, extra_flags: Sequence[str] = ()
     ) -> Self:
-        """All nodes ready. Proxied, each reaches the others through proxies of its own, and `cut` can part them."""
+        """Starts all nodes and waits until they are ready. If proxied, each has its own proxies to the others, which
+        `cut_off` can block."""
         flags = ("--shards", str(shards), *extra_flags)
         members = []
         for number, first in enumerate(free_ports(shards + 1, nodes), 1):
@@ -146,7 +147,7 @@ class Cluster:
         try:
             cluster._launch(lambda node: listed)
             if proxied:
-                # A cluster is known by the addresses that founded it: in the beginning all are told the same ones.
+                # The cluster's id is derived from the founding addresses, so all nodes first get the same ones.
                 wait_until(lambda: all(node.is_founded for node in members), "the cluster to be founded", READY_S)
                 for node in members:
                     node.kill()
@@ -176,7 +177,7 @@ class Cluster:
             for node in self.nodes:
                 ends.callback(node.close)
 
-    # What it is like
+    # State
 
     @property
     def running(self) -> list[ClusterNode]:
@@ -186,11 +187,11 @@ class Cluster:
         return [node.url for node in self.nodes]
 
     def leader_of(self, shard: int, among: Iterable[ClusterNode] | None = None) -> ClusterNode:
-        """Waits for one."""
+        """The leader; waits until there is one."""
         return self._await_led(shard, among)[0]
 
     def replicas_of(self, shard: int) -> list[ReplicaView]:
-        """As its leader lists them."""
+        """The replicas, as listed by the leader."""
         return self._await_led(shard)[1].replicas
 
     def _await_led(self, shard: int, among: Iterable[ClusterNode] | None = None) -> Led:
@@ -206,18 +207,18 @@ class Cluster:
 
     @staticmethod
     def _find_led(shard: int, asked: list[ClusterNode]) -> list[Led]:
-        """Those that say that they lead, the one of the latest term last: an old one that was cut off may not know."""
-        with ThreadPoolExecutor(len(asked)) as pool:  # a node that misses another takes its time
+        """All nodes that claim to lead, highest term last: an old leader that is cut off may not know better."""
+        with ThreadPoolExecutor(len(asked)) as pool:  # a node that cannot reach another answers slowly
             statuses = list(pool.map(ClusterNode.status, asked))
         views = [(node, status.groups[shard]) for node, status in zip(asked, statuses, strict=True) if status]
         return sorted((led for led in views if led[1].state == "leader"), key=lambda led: led[1].term)
 
     def await_ready(self, seconds: float = READY_S) -> float:
-        """Until every node that runs serves every shard."""
+        """Waits until every running node serves every shard."""
         return wait_until(lambda: all(node.is_ready() for node in self.running), "all nodes to be ready", seconds)
 
     def await_caught_up(self, seconds: float = ALIKE_S) -> float:
-        """Until every replica has what its shard's leader has committed by now. Work may go on meanwhile."""
+        """Waits until every replica has applied what its leader has committed now. The load may go on."""
         goals = [max(replica.commit_index for replica in self.replicas_of(shard)) for shard in range(self.shards)]
 
         def has_caught_up(shard: int) -> bool:
@@ -228,7 +229,7 @@ class Cluster:
         return wait_until(lambda: all(map(has_caught_up, range(self.shards))), "every replica to catch up", seconds)
 
     def await_alike(self, seconds: float = ALIKE_S) -> float:
-        """Until all replicas of every shard hold the same state. Only when nobody works."""
+        """Waits until all replicas of every shard hold the same state. Only without load."""
         return wait_until(lambda: all(map(self.is_alike, range(self.shards))), "the replicas to be alike", seconds)
 
     def is_alike(self, shard: int) -> bool:
@@ -239,7 +240,7 @@ class Cluster:
     # Partitions
 
     def cut_off(self, node: ClusterNode, hears: bool = False, speaks: bool = False) -> None:
-        """Nothing passes between this node and the others, or only in one direction; its clients still reach it."""
+        """Blocks traffic between this node and the others, in both directions or one; its clients still reach it."""
         for other in self.nodes:
             if other is not node:
                 self.part(node, other, hears, speaks)
@@ -255,5 +256,5 @@ class Cluster:
 
     @property
     def proxies(self) -> Proxies:
-        assert self._proxies is not None, "only a proxied cluster can be parted"
+        assert self._proxies is not None, "only a proxied cluster can be partitioned"
         return self._proxies

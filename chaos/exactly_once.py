@@ -1,13 +1,13 @@
-"""Batches, chains and schedules over all shards while processes are killed: everything must follow once, nothing twice.
+"""Batches, chains and schedules over all shards while processes are killed: every effect must happen exactly once.
 
     python -m chaos.exactly_once                              2,000 batches of 5 jobs, chains of 5 steps, cron every
                                                               second, for three minutes with a kill each second
     python -m chaos.exactly_once --seconds 20 --batches 100   shorter
-    python -m chaos.exactly_once --seed 7                     the same dice
+    python -m chaos.exactly_once --seed 7                     the same random choices
 
-A request that breaks before its answer is not repeated, and the server may have taken it: its callback or steps come
-without having been promised, and none of them may come twice either. When everything expected has come, workers go on
-until nothing new has come for a while, so that a late duplicate is seen.
+A request that breaks before its answer is not repeated, but the server may have accepted it. Its callback or steps then
+come unexpectedly, and must not come twice either. When everything expected has come, workers go on until nothing new
+comes for a while, to catch late duplicates.
 
 Exit code 0: every callback, step and slot came once. 1: violations, listed.
 """
@@ -37,7 +37,7 @@ FETCH = 50
 ONE_SECOND_NS = 1_000_000_000
 LEASE_S = 5.0
 DRAIN_S = 120.0
-QUIET_S = LEASE_S + 3.0  # a job that a lost worker holds comes again within this
+QUIET_S = LEASE_S + 3.0  # a job whose worker was lost comes again within this
 QUIET_S_MAX = 60.0
 LOOK_S = 0.1
 REPEAT_S = 0.05
@@ -49,7 +49,7 @@ CRON_QUEUE = "once.cron"
 
 
 class Ledger:
-    """What was promised and what came. Written by many threads."""
+    """What the server acknowledged, and what arrived. Written by many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,7 +83,7 @@ class Ledger:
             )
 
     def seen(self) -> int:
-        """How many different jobs have come."""
+        """The number of distinct jobs that have come."""
         with self._lock:
             return sum(len(ids) for came in (self.callbacks, self.steps, self.slots) for ids in came.values())
 
@@ -121,8 +121,8 @@ def drain(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[str]:
-    """Until everything promised has come and then nothing new for `quiet_s`; what never comes is a fault of the ledger.
-    Returned: that it did not become quiet in time."""
+    """Waits until everything expected has come, and then nothing new for `quiet_s`. Returns a fault if it did not
+    become quiet in time; the ledger reports what never came."""
     began = clock()
     while not ledger.is_complete() and clock() - began < drain_s:
         sleep(LOOK_S)
@@ -159,7 +159,7 @@ class Load:
             thread.start()
 
     def finish(self) -> list[str]:
-        """Everything that was promised has come, and nothing else comes any more; or the time is over. Faults."""
+        """Waits until everything expected has come and nothing else does, or the time is over. Returns the faults."""
         for thread in self._producers:
             thread.join()
         self._until_answered("POST", f"/schedules/{self._schedule_id}/pause", None)
@@ -193,8 +193,8 @@ class Load:
         wait_until(is_answered, f"{method} {path} to be answered", 60.0)
 
     def _produce(self, make: Any, count: int, seconds: float, dice: random.Random) -> None:
-        """Until so many are acknowledged, each under a number of its own: a request whose answer was lost may have been
-        heard, and is not repeated."""
+        """Sends requests until `count` are acknowledged, each with its own number. A request whose answer was lost may
+        have taken effect, so it is not repeated."""
         started = time.monotonic()
         with httpx.Client(timeout=15.0) as client:
             for number in itertools.count():
@@ -246,7 +246,7 @@ class Load:
                     self._stop_working.wait(REPEAT_S)
 
     def _ack(self, client: httpx.Client, jobs: list[dict[str, Any]]) -> None:
-        """Until it is answered: the lease token makes it safe to repeat."""
+        """Repeats the ack until it is answered: the lease token makes that safe."""
         acks = [{"job_id": job["job_id"], "lease_token": job["lease_token"], "result": {"ok": True}} for job in jobs]
         while acks and not self._stop_working.is_set():
             try:
@@ -274,7 +274,7 @@ def run(node: Node, batches: int, chains: int, seconds: float, seed: int, pause_
                 f"{len(ledger.callbacks)} callbacks, {len(ledger.slots)} slots",
                 flush=True,
             )
-            time.sleep(pause_s)  # the fault's own rhythm
+            time.sleep(pause_s)  # the interval between faults
         faults = load.finish()
     finally:
         load.stop()
@@ -283,7 +283,7 @@ def run(node: Node, batches: int, chains: int, seconds: float, seed: int, pause_
 
 
 def summary(ledger: Ledger, kills: int) -> str:
-    """More callbacks than batches is no duplicate: a batch is counted when it is acknowledged."""
+    """More callbacks than batches are not duplicates: a batch is counted when it is acknowledged."""
     broken = "for requests that broke before their answer and had reached the server"
     callbacks = len(ledger.callbacks.keys() - ledger.batches)
     steps = sum(chain not in ledger.chains for chain, _ in ledger.steps)

@@ -1,10 +1,10 @@
 """Freeze the process that leads a shard for ten seconds under load, then check that every promise was kept.
 
-    python -m chaos.freeze_leader                    three rounds on three nodes of its own
+    python -m chaos.freeze_leader                    three rounds on its own three nodes
     python -m chaos.freeze_leader --rounds 10 --seed 7
 
-A process that is stopped and goes on (SIGSTOP, SIGCONT) still believes that it leads: a machine that sleeps for a while
-is like that. Meanwhile another leads, and the old one must notice before it answers anybody.
+A process that is stopped and resumed (SIGSTOP, SIGCONT) still believes that it leads, as on a machine that was paused.
+By then another replica leads, and the old leader must notice before it answers any request.
 Exit code 0: every promise kept. 1: violations, listed.
 """
 
@@ -25,7 +25,7 @@ def freeze_a_leader(trial: Trial) -> str:
     frozen_at = time.monotonic()
     flow_s = trial.await_flow()
     successor = cluster.leader_of(shard, others)
-    time.sleep(max(0.0, frozen_at + FREEZE_S - time.monotonic()))  # the fault's own length
+    time.sleep(max(0.0, frozen_at + FREEZE_S - time.monotonic()))  # the duration of the fault
     node.thaw(shard)
     caught_up_s = cluster.await_caught_up()
     return (

@@ -1,11 +1,11 @@
-"""Kill whole nodes of a cluster under load with SIGKILL, each round anew, then check that every promise was kept.
+"""Kill whole nodes of a cluster under load with SIGKILL, in rounds, then check that every promise was kept.
 
-    python -m chaos.kill_nodes                       twenty rounds on three nodes of its own
+    python -m chaos.kill_nodes                       twenty rounds on its own three nodes
     python -m chaos.kill_nodes --rounds 100 --seed 7
 
-Most rounds kill the leader of a shard, some any node, and some all nodes at one moment, as a power cut would. What was
-killed comes back, and the next round begins when it has caught up.
-Exit code 0: every promise kept. 1: violations, listed.
+Most rounds kill the leader of a shard, some a random node, and some all nodes at once, like a power cut. Killed nodes
+are restarted, and the next round begins when they have caught up. Exit code 0: every promise kept. 1: violations,
+listed.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Kill random processes of a server under load, then check that every promise was kept.
 
-    python -m chaos.kill_shards                          a server of its own, in a temporary directory
+    python -m chaos.kill_shards                          its own server, in a temporary directory
     python -m chaos.kill_shards --kills 100 --seed 7     longer; the same seed kills in the same order
-    python -m chaos.kill_shards --data-dir data          a server that runs already on this machine
+    python -m chaos.kill_shards --data-dir data          a server that already runs on this machine
     python -m chaos.kill_shards --roles shard,mirror     which processes to kill
 
 Exit code 0: every promise kept. 1: violations, listed. The load uses queues named chaos.* and leaves its jobs behind.
@@ -58,7 +58,7 @@ def _has_completed(workload: Workload, jobs: int) -> bool:
 
 
 def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> list[str]:
-    """Violations of the promises after so many kills under load."""
+    """Kills processes under load. Returns the violations of the promises."""
     dice = random.Random(seed)
     queues = [f"chaos.{number}" for number in range(8)]
     workload = Workload([node.url], queues, seed=seed)
@@ -75,9 +75,9 @@ def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> 
             f"{enqueued} jobs acknowledged, {acked} completed",
             flush=True,
         )
-        # A kill of what does nothing proves nothing: jobs complete again before the next one.
+        # Killing an idle process proves nothing: jobs must complete again before the next kill.
         wait_until(partial(_has_completed, workload, acked + JOBS_BETWEEN_KILLS), "the load to flow again", 60.0)
-        time.sleep(dice.uniform(0, pause_s))  # the fault's own moment: anywhere in the work, not after some event
+        time.sleep(dice.uniform(0, pause_s))  # a random time, so that faults are not tied to an event
     workload.stop_producing()
     wait_until(workload.is_drained, "every acknowledged job to complete", 90.0)
     workload.stop()
@@ -97,7 +97,7 @@ def run(node: Node, roles: list[str], kills: int, seed: int, pause_s: float) -> 
 
 
 def settled(node: Node) -> Held:
-    """What the shards hold once their last changes are on disk and the mirror has seen them."""
+    """The state of the shards once their last changes are on disk and in read.db."""
     shards = node.settings.shards
 
     def is_quiet() -> bool:

@@ -1,4 +1,4 @@
-"""A node of real processes: started in a directory of its own, or found by its data directory."""
+"""A node of real processes: started in its own directory, or found by its data directory."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from corvo.runtime.addresses import split_address
 from corvo.runtime.process import RUN, read_settings
 from corvo.runtime.settings import Settings
 
-START_S = 40.0  # a busy machine: how fast a start is, the benchmarks say
+START_S = 40.0  # for a busy machine; the benchmarks measure how fast a start is
 _ROLES = {"gateway.mirror": "mirror", "gateway": "gateway", "shards": "shard"}
 
 
@@ -25,7 +25,7 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class Node:
-    """A server whose processes can be listed and killed. `stop` ends one that was started here by its own handle."""
+    """A server whose processes can be listed and killed. `stop` ends a server that was started here, by its handle."""
 
     def __init__(self, data_dir: Path, supervisor_pid: int, handle: "subprocess.Popen[bytes] | None" = None) -> None:
         self.data_dir = data_dir
@@ -34,7 +34,7 @@ class Node:
 
     @classmethod
     def start(cls, data_dir: Path, *flags: str, log: Path | None = None) -> "Node":
-        """`corvo server` on a port that the OS picks, ready when this returns."""
+        """Starts `corvo server` on a free port and waits until it is ready."""
         node = cls.launch(data_dir, *flags, log=log)
         try:
             node.await_healthy(START_S)
@@ -45,7 +45,7 @@ class Node:
 
     @classmethod
     def launch(cls, data_dir: Path, *flags: str, log: Path | None = None) -> "Node":
-        """Started, and not waited for: a node of a cluster is only ready together with others."""
+        """Starts it without waiting: a node of a cluster becomes ready only with the others."""
         data_dir.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "corvo.cli.main", "server", "--data-dir", str(data_dir)]
         if "--bind" not in flags:
@@ -58,7 +58,7 @@ class Node:
 
     @classmethod
     def attach(cls, data_dir: Path) -> "Node":
-        """A server that runs already."""
+        """Attaches to a running server."""
         return cls(data_dir, int((data_dir / "lock").read_text()))
 
     def await_healthy(self, seconds: float) -> float:
@@ -67,7 +67,7 @@ class Node:
     def _has_settings(self) -> bool:
         if self._handle is not None and self._handle.poll() is not None:
             raise RuntimeError(f"the server ended with {self._handle.returncode}; see {self.data_dir}/server.log")
-        # The file of an earlier run names an earlier port: wait for the one that this run writes.
+        # The file of an earlier run has an old port: wait for the file that this run writes.
         path, lock = self.data_dir / RUN / "settings.json", self.data_dir / "lock"
         return path.exists() and lock.read_text() == str(self.supervisor_pid) and bool(self.processes())
 
@@ -83,13 +83,13 @@ class Node:
 
     def is_healthy(self) -> bool:
         try:
-            # Whose certificate it is does not matter: nothing is told to it.
+            # No verification is needed: the request carries no data.
             return httpx.get(f"{self.url}/healthz", timeout=2.0, verify=False).status_code == 200
         except httpx.HTTPError:
             return False
 
     def processes(self) -> list[Process]:
-        """The supervisor's children, by what they do."""
+        """The supervisor's children, with their roles."""
         found = []
         for pid, arguments in self._children():
             role = _ROLES.get(arguments[arguments.index("-m") + 1]) if "-m" in arguments else None
@@ -107,16 +107,16 @@ class Node:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 arguments = (entry / "cmdline").read_bytes().decode().split("\0")
             except (OSError, ValueError, IndexError):
-                continue  # it ended while we looked
+                continue  # it ended meanwhile
             if parent == self.supervisor_pid:
                 yield int(entry.name), arguments
 
     def pid_of(self, role: str) -> int | None:
-        """Without a number, the first of its kind."""
+        """For a role without a number, the first of its kind."""
         return next((process.pid for process in self.processes() if process.role in (role, f"{role}-0")), None)
 
     def kill(self, role: str, signum: int = signal.SIGKILL) -> int:
-        """Kill a process and return its pid. Waits for it to exist: it may be on its way back from the last kill."""
+        """Kills a process and returns its pid. Waits until it exists: it may be restarting after the last kill."""
         wait_until(lambda: self.pid_of(role) is not None, f"{role} to be running", 10.0)
         pid = self.pid_of(role)
         assert pid is not None
@@ -124,8 +124,8 @@ class Node:
         return pid
 
     def kill_all(self) -> None:
-        """The whole node at one moment, as a power cut would. The supervisor is held first, so that it starts nobody
-        while the others are killed."""
+        """Kills the whole node at once, like a power cut. Stops the supervisor first, so that it restarts nothing
+        meanwhile."""
         assert self._handle is not None, "only a server that was started here is killed here"
         if self._handle.poll() is None:
             self._handle.send_signal(signal.SIGSTOP)
@@ -136,12 +136,12 @@ class Node:
 
     @property
     def exit_code(self) -> int | None:
-        """None: it runs."""
-        assert self._handle is not None, "only a server that was started here tells how it ended"
+        """None while it runs."""
+        assert self._handle is not None, "only a server that was started here has an exit code"
         return self._handle.poll()
 
     def stop(self) -> int:
-        """Exit code of an ordered stop."""
+        """Stops the server cleanly. Returns its exit code."""
         assert self._handle is not None, "only a server that was started here is stopped here"
         if self._handle.poll() is None:
             self._handle.terminate()
@@ -154,7 +154,7 @@ class Node:
 
 
 def wait_until(is_true: Callable[[], bool], what: str, seconds: float) -> float:
-    """Wait for a condition, at most so long; how long it took."""
+    """Waits for a condition, at most `seconds`. Returns the seconds it took."""
     started = time.monotonic()
     while not is_true():
         if time.monotonic() - started > seconds:

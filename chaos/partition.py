@@ -1,10 +1,10 @@
-"""Part the nodes of a cluster under load, in a new way each round, then check that every promise was kept.
+"""Partition the nodes of a cluster under load, in a random way each round, then check that every promise was kept.
 
-    python -m chaos.partition                        five rounds on three nodes of its own
+    python -m chaos.partition                        five rounds on its own three nodes
     python -m chaos.partition --rounds 20 --seed 7
 
-The leader of a shard is cut off from the others, or hears them and is not heard, or the other way round, or loses only
-one of them. Clients still reach it, and it must refuse what it cannot promise. The others serve.
+The leader of a shard is cut off from the others in both directions, or in one, or from only one of them. Clients still
+reach it, and it must refuse what it cannot commit. The others serve.
 Exit code 0: every promise kept. 1: violations, listed.
 """
 
@@ -27,7 +27,7 @@ def part_a_leader(trial: Trial) -> str:
         cluster.cut_off(node, hears=way == "mute", speaks=way == "deaf")
     cut_at = time.monotonic()
     flow_s = trial.await_flow()
-    time.sleep(max(0.0, cut_at + CUT_S - time.monotonic()))  # the fault's own length
+    time.sleep(max(0.0, cut_at + CUT_S - time.monotonic()))  # the duration of the fault
     cluster.heal()
     caught_up_s = cluster.await_caught_up()
     return (

@@ -1,4 +1,4 @@
-"""Ports for nodes that come and go: a node that was away must find its own free when it comes back."""
+"""Ports for nodes that restart: a node must find its own port free when it comes back."""
 
 import random
 
@@ -8,6 +8,6 @@ HOST = "127.0.0.1"
 
 
 def free_ports(consecutive: int, blocks: int) -> list[int]:
-    """The first ports of so many blocks, all free at this moment."""
+    """The first ports of `blocks` blocks of `consecutive` ports, all free now."""
     first = free_row(HOST, consecutive * blocks, random.Random())
     return [first + number * consecutive for number in range(blocks)]

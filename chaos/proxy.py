@@ -1,8 +1,8 @@
-"""TCP between the nodes of a cluster, through a hand that can hold it: a real partition, without root.
+"""TCP proxies between the nodes of a cluster: real partitions, without root.
 
-A proxy stands on every way from one node to another, one for each shard. Cut, it takes no byte from either end and
-keeps the connections open, and lets new ones hang: what a network does that swallows packets. What was on its way
-arrives late when the cut is healed, as it would with TCP.
+Each direction between two nodes has a proxy per shard. A cut proxy reads no bytes from either end, keeps connections
+open, and lets new ones hang, like a network that drops packets. After the cut is healed, bytes in flight arrive late,
+as with TCP.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ R = TypeVar("R")
 
 
 class Gate:
-    """The way from one node to another: a listener for each shard, and whether anything passes."""
+    """One direction between two nodes: a listener for each shard, which can be blocked."""
 
     def __init__(self, port: int, address: str, shards: int) -> None:
-        """Listens from this port on, and connects from the port of the address on."""
+        """Listens on `shards` ports from `port` on, and connects to as many from the port of `address` on."""
         self.port = port
         self._host, self._port = split_address(address)
         self._shards = shards
@@ -66,7 +66,7 @@ class Gate:
         far_writer.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Returns when an end has gone, unless the way is cut: then nobody can know."""
+        """Returns when an end disconnects, unless the direction is cut: then nobody can notice."""
         try:
             while chunk := await reader.read(CHUNK_BYTES):
                 await self._is_open.wait()
@@ -88,10 +88,10 @@ class Gate:
 
 
 class Proxies:
-    """A gate on every way between the nodes, served by a thread of its own until `close`."""
+    """A gate for every direction between the nodes, served by its own thread until `close`."""
 
     def __init__(self, nodes: dict[str, str], shards: int) -> None:
-        """`nodes` holds their real addresses by name."""
+        """`nodes` maps names to real addresses."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
         self._thread.start()
@@ -109,15 +109,15 @@ class Proxies:
             await gate.listen()
 
     def addresses_for(self, node: str) -> dict[str, str]:
-        """Where this node reaches the others."""
+        """The proxy addresses through which this node reaches the others."""
         return {far: f"{HOST}:{gate.port}" for (near, far), gate in self._gates.items() if near == node}
 
     def cut(self, near: str, far: str) -> None:
-        """Nothing that this node sends reaches that one."""
+        """Blocks the direction from `near` to `far`."""
         self._loop.call_soon_threadsafe(self._gates[near, far].cut)
 
     def heal(self) -> None:
-        """Every way is open again."""
+        """Opens every direction again."""
         for gate in self._gates.values():
             self._loop.call_soon_threadsafe(gate.heal)
 
@@ -135,7 +135,7 @@ class Proxies:
     async def _close_all(self) -> None:
         for gate in self._gates.values():
             gate.end_listening()
-        # The loop is ours alone. Again and again: what was accepted a moment ago may have its task only now.
+        # This loop runs nothing else. Repeated, because a connection just accepted may get its task only now.
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in others:
                 task.cancel()

@@ -1,11 +1,11 @@
 """Restart all nodes of a cluster under load, one after the other, then check that every promise was kept.
 
-    python -m chaos.rolling_restart                  once around three nodes of its own
+    python -m chaos.rolling_restart                  one round on its own three nodes
     python -m chaos.rolling_restart --rounds 5
 
-Each node is stopped with SIGTERM and must end with exit code 0. Connections to it break, so clients must retry: they
-send a broken or refused request again, to the next node, for one second. A request that fails all the same is a
-violation. The line before the verdict says how many calls were sent again.
+Each node is stopped with SIGTERM and must end with exit code 0. Connections to it break, so clients retry a broken or
+refused request on the next node, for one second. A request that still fails is a violation. The line before the verdict
+has the number of retries.
 Exit code 0: every promise kept. 1: violations, listed.
 """
 

@@ -1,4 +1,4 @@
-"""What a node holds: the shards' own records, read over their sockets, and the rows of read.db."""
+"""The state of a node: the records of its shards, read over their sockets, and the rows of read.db."""
 
 import os
 import sqlite3
@@ -44,11 +44,11 @@ class Held(msgspec.Struct):
     workers: dict[tuple[str, int], Worker] = {}
     batches: dict[str, Batch] = {}
     schedules: dict[str, Schedule] = {}
-    places: set[tuple[str, int]] = set()  # jobs and their shards: a job may move, and is never in two
+    places: set[tuple[str, int]] = set()  # jobs and their shards: a job may move, but is never on two
 
 
 def held_by_shards(data_dir: Path, shards: int) -> Held:
-    """Everything that every shard has applied; only exact when nothing is written meanwhile."""
+    """Everything that the shards have applied; exact only if nothing is written meanwhile."""
     held = Held()
     for shard in range(shards):
         with _Line(data_dir, shard) as line:
@@ -104,8 +104,8 @@ def _keep(held: Held, shard: int, key: bytes, value: bytes) -> None:
 
 
 class _Line:
-    """A socket to one shard. The path is relative to the data directory, as for the node's own processes: an
-    absolute one may be longer than a Unix socket's name can be."""
+    """A socket to one shard. Its path is relative to the data directory, as for the node's own processes: an absolute
+    path may be too long for a Unix socket."""
 
     def __init__(self, data_dir: Path, shard: int) -> None:
         self._context = zmq.Context()
@@ -116,14 +116,14 @@ class _Line:
         os.chdir(data_dir)
         try:
             self._socket.connect(f"ipc://{RUN}/shard-{shard}.ipc")
-            # The connection is made in the background: stay until it is, for its path is relative.
+            # ZeroMQ connects in the background: stay in this directory until then, because the path is relative.
             self._next_id = 0
             self.ask(GetStatus())
         finally:
             os.chdir(here)
 
     def await_flushed(self) -> None:
-        """A scan shows what is on disk, and what is applied gets there some milliseconds later."""
+        """Waits until the applied state is on disk: a scan reads the disk, some milliseconds behind."""
         applied = self.ask(GetStatus()).applied_index
         deadline = time.monotonic() + FLUSHED_S
         while self.ask(Scan(b"", 1)).as_of < applied:

@@ -1,7 +1,7 @@
-"""A cluster under load, hurt once a round, then held to its promises: what the scripts that hurt clusters share.
+"""The shared part of the cluster scripts: a cluster under load, one fault per round, then all checks.
 
-A script is a function that does one round of harm and says in a few words what it did. The rest is here: flags, load,
-progress, the checks and the verdict.
+A script is a function that injects one fault and describes it in a few words. The rest is here: flags, load, progress,
+checks and verdict.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Harm = Callable[["Trial"], str]
 
 
 class Trial:
-    """`patience_s`: how long a client sends a refused request again before it counts as failed."""
+    """`patience_s`: how long a client retries a refused request before it counts as failed."""
 
     def __init__(self, cluster: Cluster, seed: int = 0, pace_s: float = PACE_S, patience_s: float = 15.0) -> None:
         self.cluster = cluster
@@ -40,7 +40,7 @@ class Trial:
         self.await_flow()
 
     def await_flow(self) -> float:
-        """Until every shard has completed some more jobs. Harm to what does nothing proves nothing."""
+        """Waits until every shard has completed more jobs. A fault in an idle cluster proves nothing."""
         before = self.load.acked_by_shard()
 
         def flows() -> bool:
@@ -50,7 +50,7 @@ class Trial:
         return wait_until(flows, "every shard to complete jobs", FLOW_S)
 
     def end(self) -> list[str]:
-        """Violations, once every acknowledged job is completed and all replicas have come to rest."""
+        """Waits until every acknowledged job is completed and all replicas are equal. Returns the violations."""
         self.load.stop_producing()
         try:
             wait_until(self.load.is_drained, "every acknowledged job to complete", DRAIN_S)
@@ -76,8 +76,8 @@ class Trial:
 
 def main(description: str | None, harm: Harm, rounds: int, proxied: bool = False, patience_s: float = 15.0) -> int:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=rounds, help=f"how often to do it; {rounds} unless told")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed rolls the same dice")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"number of rounds; default {rounds}")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed makes the same choices")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--shards", type=int, default=2)
     options = parser.parse_args()
@@ -93,7 +93,7 @@ def main(description: str | None, harm: Harm, rounds: int, proxied: bool = False
 
 
 def run(trial: Trial, harm: Harm, rounds: int) -> list[str]:
-    """Violations of the promises after so many rounds under load."""
+    """Runs the rounds under load. Returns the violations of the promises."""
     started = time.monotonic()
     try:
         faults = _hurt(trial, harm, rounds)
@@ -109,7 +109,7 @@ def run(trial: Trial, harm: Harm, rounds: int) -> list[str]:
 
 
 def retries(history: History) -> str:
-    """What clients did about calls that broke or were refused: a server that restarts cannot spare them that."""
+    """How often clients retried broken or refused calls, which a restart cannot avoid."""
     broken, refused = history.broken_calls, history.refusals.total()
     if not broken and not refused:
         return "no client had to send a call again"

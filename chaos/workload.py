@@ -1,8 +1,8 @@
 """Producers and workers over HTTP, in threads, and a history of what the server acknowledged.
 
-A call that broke half-way has an unknown outcome: it is written down as nothing, never as done, and sent again, to the
-next server if there are several. A job may so be enqueued twice; only the one whose id was answered is a promise.
-Workers ack under their lease token and repeat an ack whose answer was lost, as a careful client does.
+A broken call has an unknown outcome: it is not recorded as done, and is retried on the next server, if there are
+several. So a job may be enqueued twice; only the one whose id was returned counts as promised. Workers ack with their
+lease token and repeat an ack whose answer was lost, as a careful client does.
 """
 
 import random
@@ -28,7 +28,7 @@ A = TypeVar("A")
 
 
 class History(msgspec.Struct):
-    """What was promised. Written by many threads, read when they have ended."""
+    """What the server acknowledged. Written by many threads, read when they have ended."""
 
     enqueued: set[str] = set()  # ids that the server acknowledged
     acked: dict[str, set[int]] = {}  # job → lease tokens whose ack was answered ok
@@ -36,11 +36,11 @@ class History(msgspec.Struct):
     refusals: Counter[str] = msgspec.field(default_factory=Counter)
     broken_calls: int = 0
     longest_trouble_s: float = 0.0  # from the first refusal of a request to its answer
-    unhealed: list[str] = []  # requests that repeating them in time did not help
+    unhealed: list[str] = []  # requests that failed in spite of retries
 
 
 class Workload:
-    """`pace_s` is a producer's pause between two jobs, `patience_s` how long a refused request is sent again."""
+    """`pace_s` is a producer's pause between two jobs, `patience_s` how long a refused request is retried."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Workload:
                 caller.ack(job.job_id, AckBody(lease_token=job.lease_token))
             except (ServerRefused, Unreachable) as error:
                 if is_passing(error):
-                    continue  # the outcome is unknown: ask again, the lease makes it safe
+                    continue  # the outcome is unknown: retry, the lease makes it safe
                 return
             with self._lock:
                 self.history.acked.setdefault(job.job_id, set()).add(job.lease_token)
@@ -152,7 +152,7 @@ class Workload:
         try:
             caller.fail(job.job_id, body)
         except (ServerRefused, Unreachable):
-            pass  # the lease ends by itself
+            pass  # the lease expires by itself
 
     def _note(self, error: Exception) -> None:
         with self._lock:
@@ -160,7 +160,7 @@ class Workload:
                 self.history.refusals[error.code] += 1
             else:
                 self.history.broken_calls += 1
-        self._stop_working.wait(REPEAT_S)  # whoever was refused does not hammer
+        self._stop_working.wait(REPEAT_S)  # pause after a refusal
 
     def _note_trouble(self, path: str, seconds: float, error: Exception | None) -> None:
         with self._lock:
@@ -170,7 +170,7 @@ class Workload:
 
 
 class _Caller(Methods):
-    """One thread's way to the servers: stays with one until that one fails it."""
+    """One thread's client: stays with one server until a call to it fails."""
 
     def __init__(self, load: Workload, number: int) -> None:
         self._load = load
@@ -185,7 +185,7 @@ class _Caller(Methods):
             client.close()
 
     def call(self, call: HttpCall[A]) -> A:
-        """What may pass is tried again until the patience ends; every failure is written down."""
+        """Retries temporary failures until the patience ends; records every failure."""
         began: float | None = None
         while True:
             try:
@@ -206,5 +206,5 @@ class _Caller(Methods):
 
 
 def is_passing(error: ServerRefused | Unreachable) -> bool:
-    """Whether the cause lies in the circumstances, not in the request."""
+    """Whether the failure is temporary, not caused by the request."""
     return isinstance(error, Unreachable) or error.status in (429, 503, 504)
