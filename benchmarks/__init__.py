@@ -1,1 +1,1 @@
-"""Benchmarks: programs that print ratios measured in one run. Not tests: no figure fails a build."""
+"""Benchmarks: programs that print ratios measured within one run. They are not tests: no figure fails a build."""

@@ -1,4 +1,4 @@
-"""`corvo bench`, as a user would run it, in a process of its own."""
+"""`corvo bench`, as a user would run it, in its own process."""
 
 import subprocess
 from typing import Any
@@ -13,7 +13,7 @@ MARGIN_S = 120.0
 
 
 def bench(address: Address, seconds: float, *flags: str) -> BenchReport:
-    """Its report; an error in it ends the measurement."""
+    """Runs it and returns its report; an error in the report ends the measurement."""
     host, port = address
     command = python("-m", "corvo.cli.main", "bench", "--server", f"http://{host}:{port}", "--output", "json", *flags)
     done: subprocess.CompletedProcess[Any] = subprocess.run(

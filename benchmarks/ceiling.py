@@ -1,4 +1,4 @@
-"""The ceiling of HTTP: the gateway's server program and configuration around a handler that does nothing.
+"""The upper limit of HTTP: the gateway's server program and configuration around a handler that does nothing.
 
 `python -m benchmarks.ceiling --fd N --bytes B` reads each body and answers 201 with B bytes, through the server's own
 HTTP/1.1. The gateway serves plain requests on the fast path (`gateway/http/fast_path.py`), so it may be faster.

@@ -1,4 +1,4 @@
-"""Three real servers that are one cluster, on this machine."""
+"""A cluster of three real servers on this machine."""
 
 import random
 from contextlib import ExitStack
@@ -28,7 +28,7 @@ _decode_status = msgspec.json.Decoder(Status).decode
 
 
 class Cluster:
-    """Started when made, and healthy on all nodes."""
+    """The constructor starts it and waits until all nodes are healthy."""
 
     def __init__(self, folder: Path, shards: int, *flags: str, count: int = 3) -> None:
         self.shards = shards
@@ -66,7 +66,7 @@ class Cluster:
             node.await_healthy()
 
     def leaders(self, asked: Node) -> list[str]:
-        """The leader of each shard, as one of the nodes knows it; an empty name where there is none."""
+        """The leader of each shard, as one node knows it; empty if there is none."""
         return [group.leader_id for group in on_uvloop(_status(asked)).groups]
 
     def terms(self, asked: Node) -> list[int]:

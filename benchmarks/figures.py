@@ -1,7 +1,7 @@
-"""What a benchmark says: figures, each with its ratio, its goal and how far its rounds lay apart.
+"""The results of a benchmark: figures, each with its ratio, its goal and the range of its rounds.
 
-A ratio is made round by round from two measurements that stood side by side, and the median of the rounds is shown:
-a disturbance hits both sides of a round, or one round alone.
+A ratio compares two measurements of the same round, and the median of the rounds is shown: a disturbance affects both
+sides of a round, or only one round.
 """
 
 from statistics import median
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """`text` is for people; `least` or `most` bounds the ratio where there is one, else the value."""
+    """`text` is for people; `least` or `most` bounds the ratio if there is one, else the value."""
 
     text: str
     least: float | None = None
@@ -26,7 +26,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: str
     ratio: float | None = None
     ratio_to: str = ""
-    low: float | None = None  # the rounds' extremes: of the ratio where there is one, else of the value
+    low: float | None = None  # range over the rounds: of the ratio if there is one, else of the value
     high: float | None = None
     goal: Goal | None = None
     is_met: bool | None = None  # None: no goal is set
@@ -37,12 +37,12 @@ class Result(msgspec.Struct, frozen=True):
     title: str
     seconds: float
     figures: list[Figure]
-    details: dict[str, float]  # further numbers, for whoever asks why
+    details: dict[str, float]  # further numbers, to explain the figures
     notes: list[str]
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What a scenario hands back."""
+    """The result of a scenario."""
 
     figures: list[Figure]
     details: dict[str, float] = {}
@@ -65,7 +65,7 @@ def value(name: str, rounds: list[float], unit: str, goal: Goal | None = None) -
 def compared(
     name: str, rounds: list[float], unit: str, others: list[float], ratio_to: str, goal: Goal | None = None
 ) -> Figure:
-    """`rounds[i]` was measured beside `others[i]`."""
+    """`rounds[i]` and `others[i]` were measured in the same round."""
     ratios = [ours / theirs for ours, theirs in zip(rounds, others, strict=True)]
     ratio = median(ratios)
     return Figure(

@@ -1,4 +1,4 @@
-"""The calls of producers and workers, as the scenarios make them: many jobs a request, and only what is needed read."""
+"""The calls of producers and workers in scenarios: many jobs per request, and answers parsed only as far as needed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def ack_request(job: Fetched) -> bytes:
 
 
 async def ack_all(connection: Connection, jobs: list[Fetched]) -> None:
-    """Every one of them, or the measurement ends."""
+    """Acks all jobs; a refused ack ends the measurement."""
     acked = _decode_acked(await connection.require(post("/api/v1/ack/batch", encode({"acks": jobs})))).acked
     if acked != len(jobs):
         raise LoadFailed(f"{acked} of {len(jobs)} acks were accepted")
@@ -62,9 +62,9 @@ async def enqueue_many(
     payload: object,
     advance: Callable[[float], None] = lambda jobs: None,
 ) -> None:
-    """`count` jobs, dealt out to the queues in turn, in batches over all connections."""
+    """Enqueues `count` jobs, spread over the queues in turn, in batches over all connections."""
     sizes = iter([ENQUEUE_BATCH] * (count // ENQUEUE_BATCH) + [count % ENQUEUE_BATCH] * (count % ENQUEUE_BATCH > 0))
-    requests: dict[int, bytes] = {}  # all batches of one size are the same bytes
+    requests: dict[int, bytes] = {}  # all batches of one size have the same bytes
 
     async def produce(connection: Connection) -> None:
         for size in sizes:

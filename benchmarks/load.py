@@ -1,10 +1,10 @@
-"""A lean HTTP/1.1 client: it must take as little as possible of the two cores that it shares with what it measures.
+"""A lean HTTP/1.1 client: it shares two cores with the server that it measures, so it must use as little as possible.
 
-Requests are bytes made beforehand. Of an answer only the status and the length are read; any status but 2xx is an
-error, and errors are counted and shown, never hidden. A connection has one request under way at a time.
+Requests are bytes built in advance. Only the status and the length of an answer are read. Any status but 2xx is an
+error, and errors are counted and shown. A connection has one open request at a time.
 
-`run` is a closed loop: so many connections, each sending its next request when it has the answer to the last.
-`run_apart` does the same in a process of its own, so that neither shares a loop or an interpreter lock with the caller.
+`run` is a closed loop: each connection sends its next request when it has the answer to the last. `run_apart` does the
+same in its own process, so that it shares neither a loop nor an interpreter lock with the caller.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from benchmarks.processes import ROOT, python
 
 T = TypeVar("T")
 ERRORS_SHOWN = 3
-APART_MARGIN_S = 30.0  # beyond the measured time: how long the other process may take
+APART_MARGIN_S = 30.0  # how much longer than the measured time the other process may take
 
 Address = tuple[str, int]
 
 
 class LoadFailed(Exception):
-    """The answers were not what a benchmark may count."""
+    """An answer that a benchmark must not count."""
 
 
 class Load(msgspec.Struct, frozen=True):
     host: str
     port: int
-    requests: list[bytes]  # sent in turn, over and over
+    requests: list[bytes]  # sent in turn, repeatedly
     connections: int
     seconds: float
     warmup_s: float = 0.5  # not counted
@@ -43,8 +43,8 @@ class Load(msgspec.Struct, frozen=True):
 
 class Tally(msgspec.Struct):
     seconds: float
-    requests: int  # answered 2xx while the clock ran
-    answered: int  # with the warm-up
+    requests: int  # answered 2xx within the measured time
+    answered: int  # including the warm-up
     errors: int  # answers that are not 2xx, and connections that broke
     error_samples: list[str]
     p50_ms: float
@@ -63,7 +63,7 @@ class Reply(NamedTuple):
 
 
 class _Wire(asyncio.Protocol):
-    """Bytes → (status, body), one at a time."""
+    """Parses bytes into (status, body), one answer at a time."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -96,7 +96,7 @@ class _Wire(asyncio.Protocol):
 
 
 class Connection(_Wire):
-    """For programs that need the answers: `await connection.call(request)`."""
+    """For callers that need the answers: `await connection.call(request)`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class Connection(_Wire):
         return self._future
 
     async def require(self, request: bytes) -> bytes:
-        """The body of a 2xx; everything else ends the measurement."""
+        """The body of a 2xx answer; any other answer ends the measurement."""
         reply = await self.call(request)
         if not 200 <= reply.status < 300:
             raise LoadFailed(f"answered {reply.status}: {reply.body[:200].decode(errors='replace')}")
@@ -146,7 +146,7 @@ class _Score:
 
 
 class _Hammer(_Wire):
-    """Sends the next request when the last is answered, until the score is over."""
+    """Sends the next request when the last is answered, until the time is over."""
 
     def __init__(self, requests: Any, score: _Score) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ async def run(load: Load) -> Tally:
     await asyncio.sleep(load.seconds)
     score.is_counting, score.is_over = False, True
     seconds, cpu_s = perf_counter() - started, process_time() - cpu_s
-    await asyncio.sleep(0.05)  # what is under way comes home
+    await asyncio.sleep(0.05)  # for answers in flight
     for transport in hammers:
         transport.close()
     p50, p90, p99 = percentiles_ms(score.latencies_s)
@@ -215,7 +215,7 @@ def run_apart(load: Load) -> Tally:
 
 
 def percentiles_ms(latencies_s: Iterable[float]) -> tuple[float, float, float]:
-    """p50, p90, p99. Nothing measured is 0: NaN has no place in JSON."""
+    """p50, p90, p99; 0 if nothing was measured, because JSON has no NaN."""
     ordered = sorted(latencies_s) or [0.0]
     last = len(ordered) - 1
     p50, p90, p99 = (ordered[min(int(len(ordered) * share), last)] * 1000 for share in (0.5, 0.9, 0.99))
@@ -243,7 +243,7 @@ async def connect_many(address: Address, count: int) -> list[Connection]:
 
 
 async def together(tasks: list[Awaitable[T]]) -> list[T]:
-    """All results, or the first failure, with the other tasks ended."""
+    """All results, or the first failure after the other tasks were cancelled."""
     running = [asyncio.ensure_future(task) for task in tasks]
     try:
         return list(await asyncio.gather(*running))

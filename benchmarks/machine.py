@@ -1,4 +1,4 @@
-"""Where a figure was measured: without this it means nothing tomorrow."""
+"""The machine of a measurement: figures mean nothing without it."""
 
 import os
 import platform
@@ -26,12 +26,12 @@ class Machine(msgspec.Struct, frozen=True):
 
 class Durability(msgspec.Struct, frozen=True):
     fsync: str  # the server's setting
-    filesystem: str  # of the data directories; on tmpfs an fsync costs nothing and promises nothing
+    filesystem: str  # of the data directories; on tmpfs an fsync costs nothing and guarantees nothing
     fsync_ms: float  # median of a small write and its fsync in the same directory
 
 
 class Noise(msgspec.Struct, frozen=True):
-    """What else the machine did: figures of a busy machine are worth less."""
+    """Other load on the machine: figures of a busy machine are less reliable."""
 
     load_before: float  # running processes, average of the last minute
     stolen_share: float  # of all CPU time during the run, taken by other guests of the host
@@ -70,7 +70,7 @@ def noise(load_before: float, before: dict[str, int]) -> Noise:
 
 
 def _filesystem(folder: Path) -> str:
-    """Type of the deepest mount that holds the folder."""
+    """The type of the innermost mount that holds the folder."""
     path = str(folder.resolve())
     found, kind = "", "unknown"
     for line in Path("/proc/mounts").read_text().splitlines():

@@ -1,10 +1,10 @@
-"""A real server: `corvo server` as a child process, on a port that the operating system chose.
+"""A real server: `corvo server` as a child process, on a free port.
 
     with Node(folder / "node") as node:
         node.address            # ("127.0.0.1", port)
         node.readings()         # CPU and memory of each of its processes
 
-The directory is the caller's and is kept, so that a killed node can be started on it again.
+The directory belongs to the caller and is kept, so that a killed node can be restarted on it.
 """
 
 import http.client
@@ -19,16 +19,16 @@ from corvo.runtime.settings import Settings
 
 START_S_MAX = 60.0
 SETTLE_LOOK_S = 0.5
-SETTLED_SHARE = 0.05  # of one core: below this a node has nothing left to do
+SETTLED_SHARE = 0.05  # of one core; a node below this is idle
 
 
 class Node:
-    """Started when made. `start_s`: from the start of the process to the first 200 of /healthz. One of several nodes is
-    not awaited when it is made: alone it is not healthy."""
+    """The constructor starts it. `start_s`: from the start of the process to the first 200 of /healthz. A node of a
+    cluster is not awaited, because it is not healthy alone."""
 
     def __init__(self, folder: Path, *flags: str, is_awaited: bool = True) -> None:
         self.folder = folder
-        (folder / RUN / "settings.json").unlink(missing_ok=True)  # of an earlier start, with another port
+        (folder / RUN / "settings.json").unlink(missing_ok=True)  # from an earlier start, with another port
         command = python("-m", "corvo.cli.main", "server", "--data-dir", str(folder), "--bind", "127.0.0.1:0", *flags)
         self._started = time.monotonic()
         self.start_s = 0.0
@@ -71,7 +71,7 @@ class Node:
         return self.program.cpu_s()
 
     def await_settled(self, timeout_s: float) -> float:
-        """Until its processes are quiet: the mirror has caught up, LevelDB has compacted. Seconds that it took."""
+        """Waits until its processes are idle: the mirror has caught up, LevelDB has compacted. Returns the seconds."""
         started = time.monotonic()
         while time.monotonic() < started + timeout_s:
             before = self.cpu_s()

@@ -1,4 +1,4 @@
-"""Two plain charts as SVG: bars that are compared, and a line over sizes. Pure: figures in, text out."""
+"""Two plain SVG charts: a bar chart for comparisons, and a line over sizes. Pure: figures in, text out."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 def bars(title: str, rows: Sequence[Bar]) -> str:
-    """Longest first, from zero: half as long is half as much."""
+    """Longest bar first; the axis starts at zero."""
     ordered = sorted(rows, key=lambda row: -row.value)
     most = max((row.value for row in ordered), default=0.0) or 1.0
     room = WIDTH - LABELS - NUMBERS
@@ -45,7 +45,7 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
 
 
 def line(title: str, points: Sequence[Point], level: float) -> str:
-    """With the range of each point's rounds, and a dashed line at the level that is to be held."""
+    """A line with the range of each point's rounds, and a dashed line at the goal."""
     ordered = sorted(points)
     most = max([level, *(point.high for point in ordered)]) * 1.1
     low, high = math.log10(ordered[0].x), math.log10(ordered[-1].x)

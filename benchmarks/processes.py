@@ -1,6 +1,6 @@
-"""Processes seen from outside: started with a handle, ended by it, and read through /proc (Linux only).
+"""Child processes: started and ended by a handle, measured through /proc (Linux only).
 
-Nothing here is ended by name. A tree is found from the pid of the handle that started it.
+No process is ended by name. A process tree is found from the pid of its handle.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ import corvo
 
 ROOT = Path(corvo.__file__).parents[1]
 LOG_CHARS_SHOWN = 2_000
-STOP_S_MAX = 5.0  # nothing is under way when a benchmark stops a server
+STOP_S_MAX = 5.0  # no request is open when a benchmark stops a server
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class NotReady(Exception):
-    """A program did not come up, or did not settle, in time. Says what its log ends with."""
+    """A program was not ready, or not idle, in time. The message has the end of its log."""
 
 
 class Reading(NamedTuple):
@@ -34,11 +34,11 @@ class Reading(NamedTuple):
     name: str  # shard-0, gateway-0, mirror, supervisor; else the command
     cpu_s: float  # user and system, since its start
     rss_bytes: int
-    pss_bytes: int  # its fair share of pages that several processes hold; 0 where the kernel does not say
+    pss_bytes: int  # proportional share of shared pages; 0 if the kernel does not report it
 
 
 class Program:
-    """A child process, its log in a file, and everything that it started."""
+    """A child process with its log file and all its descendants."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Program:
         log: Path,
         cwd: Path = ROOT,
         pass_fds: tuple[int, ...] = (),
-        environ: dict[str, str] | None = None,  # None: ours, and our modules can be imported
+        environ: dict[str, str] | None = None,  # None: inherited, with the repository on the path
     ) -> None:
         self.log = log
         if environ is None:
@@ -63,7 +63,7 @@ class Program:
     def pids(self) -> list[int]:
         """The child and all its descendants."""
         found = [self.pid]
-        for pid in found:  # grows while it is walked
+        for pid in found:  # grows during the iteration
             found += _children(pid)
         return found
 
@@ -87,7 +87,7 @@ class Program:
         return self.log.read_text(errors="replace")[-LOG_CHARS_SHOWN:].strip() or "its log is empty"
 
     def stop(self, timeout_s: float = STOP_S_MAX) -> float:
-        """In order, and by force where order takes too long. Seconds that it took."""
+        """Stops it cleanly, or by force if that takes too long. Returns the seconds it took."""
         started = time.monotonic()
         if self._process.poll() is None:
             self._process.terminate()
@@ -98,7 +98,7 @@ class Program:
         return time.monotonic() - started
 
     def kill(self) -> None:
-        """Everything at once, as a machine that loses its power would."""
+        """Kills all processes at once, like a power cut."""
         for pid in self.pids():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -106,7 +106,7 @@ class Program:
 
 
 def read(pid: int) -> Reading | None:
-    """None when the process is gone."""
+    """None if the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -116,7 +116,7 @@ def read(pid: int) -> Reading | None:
 
 
 def listening_socket() -> socket.socket:
-    """On a port that the operating system chose; handed to a child, so that nobody can take it in between."""
+    """A socket on a free port, passed to a child so that no other program can take the port."""
     event_wait = socket.socket()
     event_wait.bind(("127.0.0.1", 0))
     event_wait.listen(1024)
@@ -124,7 +124,7 @@ def listening_socket() -> socket.socket:
 
 
 def enqueues(address: tuple[str, int]) -> bool:
-    """Whether a job is taken there. A connection alone says nothing: the socket listens before its program runs."""
+    """Whether the server accepts a job. A connection proves nothing: the socket listens before its program runs."""
     connection = http.client.HTTPConnection(*address, timeout=2.0)
     try:
         headers = {"content-type": "application/json"}
@@ -150,7 +150,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _cpu_s(pid: int, stat: list[str]) -> float:
-    """From the scheduler, in nanoseconds: an idle process uses less than the ticks of /proc/pid/stat can show."""
+    """From the scheduler, in nanoseconds: the ticks of /proc/pid/stat are too coarse for an idle process."""
     spent_ns = 0
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():

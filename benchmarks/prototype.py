@@ -1,8 +1,8 @@
-"""The prototype, which is no part of this project: its own modules, imported from the path where it lies.
+"""The prototype, which is not part of this project: its own modules, imported from its path.
 
-`serve` starts its shard, mirror and gateway as its `measure.py` does, on a socket that was handed over; `stream` drives
-them with `measure.py`'s own WebSocket client and prints its line of JSON. Both run in processes of their own, because
-the prototype's modules have names (`gateway`, `wire`) that mean something else here.
+`serve` starts its shard, mirror and gateway as its `measure.py` does, on an inherited socket. `stream` drives them with
+`measure.py`'s own WebSocket client and prints its line of JSON. Both run in separate processes, because the prototype's
+modules have names (`gateway`, `wire`) that mean something else here.
 """
 
 import argparse
@@ -26,7 +26,7 @@ CONNECTIONS, JOBS_A_FRAME, FRAMES_AHEAD = 8, 50, 2  # its fastest shape
 
 
 def find(path: Path) -> Path | None:
-    """The path, when everything that we use lies there."""
+    """The path, if it has every file that is needed."""
     return path.resolve() if all((path / module).is_file() for module in MODULES) else None
 
 

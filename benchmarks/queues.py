@@ -1,4 +1,4 @@
-"""Names of queues by the shard that they fall on."""
+"""Queue names by shard."""
 
 from itertools import count
 

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.report`: what was measured, written into docs/reference/benchmarks.md, with its charts.
+"""`python -m benchmarks.report`: writes the measured figures and their charts into docs/reference/benchmarks.md.
 
-It reads every file of `benchmarks/results` (or those named by `--json`). Of each scenario the newest run counts; a
-quick run only where there is no other. The tables stand between two marks. Nobody writes them by hand: page and charts
-come from the measured JSON alone.
+It reads every file of `benchmarks/results` (or those given by `--json`). The newest run of each scenario counts; a
+quick run counts only if there is no other. The tables are between two marks. Page and charts come from the measured
+JSON only, never from hand-written figures.
 """
 
 import argparse
@@ -28,7 +28,7 @@ STORED = " stored"
 
 
 class NoMarks(Exception):
-    """The page has lost the place where the tables stand."""
+    """The page has lost the marks around the tables."""
 
 
 class Written(NamedTuple):
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 def newest(runs: Iterable[Run]) -> list[Run]:
-    """Each with those of its results that no newer run has replaced."""
+    """The runs, each reduced to the results that no newer run has replaced."""
     chosen: dict[str, Run] = {}
     for run in sorted(runs, key=lambda run: (not run.is_quick, run.started_at)):
         for result in run.results:
@@ -69,7 +69,7 @@ def written(runs: Sequence[Run]) -> Written:
 
 
 def pivot(result: Result) -> list[str]:
-    """A row for each that was measured, a column for each kind of figure; what has a ratio comes below."""
+    """A row for each measured server, a column for each kind of figure; figures with a ratio come below."""
     kinds: dict[str, None] = {}
     table: dict[str, dict[str, str]] = {}
     for figure in result.figures:

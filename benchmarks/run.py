@@ -1,6 +1,7 @@
-"""`python -m benchmarks.run`: every scenario, one table, one file of JSON.
+"""`python -m benchmarks.run`: runs every scenario and writes one table and one JSON file.
 
-Exit code 0 whatever the figures are: they are figures, not tests. 1 when a scenario failed to run, 2 for wrong usage.
+The exit code is 0 whatever the figures are: they are figures, not tests. It is 1 if a scenario failed to run, 2 for
+wrong usage.
 """
 
 import argparse
@@ -35,7 +36,7 @@ PROTOTYPE = Path("../shared/prototype")
 ROUNDS, ROUNDS_QUICK = 5, 2
 ROUND_S, ROUND_S_QUICK = 3.0, 1.0
 BACKLOG, BACKLOG_QUICK = 100_000, 20_000
-REFRESHES_PER_S = 2  # drawing costs time of the process that measures latency
+REFRESHES_PER_S = 2  # drawing takes time from the process that measures latency
 
 console = Console(stderr=True)
 
@@ -109,11 +110,11 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="short rounds: to see that it runs, not to believe it")
+    parser.add_argument("--quick", action="store_true", help="short rounds: check that it runs, ignore the figures")
     parser.add_argument(
         "--only", action="append", metavar="NAME", choices=[scenario.name for scenario in SCENARIOS],
         help="one scenario; may be given several times: " + ", ".join(scenario.name for scenario in SCENARIOS)
-        + "; those that take long run only when they are named",
+        + "; long ones run only when named",
     )  # fmt: skip
     parser.add_argument("--prototype", type=Path, default=PROTOTYPE, help="relative to the repository's root")
     parser.add_argument(
@@ -123,13 +124,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=_positive(int), help=f"of each comparison (default {ROUNDS})")
     parser.add_argument("--round-seconds", type=_positive(float), help=f"of load in a round (default {ROUND_S:g})")
     parser.add_argument("--backlog", type=_positive(int), help=f"jobs in the long queue (default {BACKLOG:,})")
-    parser.add_argument("--huge", action="store_true", help="slope: go on to five million jobs")
+    parser.add_argument("--huge", action="store_true", help="slope: continue to five million jobs")
     parser.add_argument(
         "--rivals-python",
         type=Path,
         action="append",
         metavar="PATH",
-        help="Python that has libraries of other job servers; may be given several times  [default: this one]",
+        help="Python with the libraries of other job servers; may be given several times  [default: this one]",
     )
     parser.add_argument(
         "--rivals-node-modules",
@@ -138,14 +139,14 @@ def _options() -> argparse.Namespace:
         metavar="PATH",
         help="node_modules with bullmq and pg-boss",
     )
-    parser.add_argument("--rivals-durable", action="store_true", help="have them sync each job, where they can")
+    parser.add_argument("--rivals-durable", action="store_true", help="make others sync each job, if they can")
     parser.add_argument(
         "--set",
         type=_setting,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="setting of the server, such as shards=1 or fsync=off; may be given several times",
+        help="server setting, such as shards=1 or fsync=off; may be given several times",
     )
     options = parser.parse_args()
     options.json = options.json or RESULTS / f"{'-'.join(options.only or ['latest'])}.json"
@@ -180,7 +181,7 @@ def _run(scenario: Scenario, setup: Setup) -> Result:
 
 
 class _Bars:
-    """Stages as bars on a terminal, as one line each elsewhere."""
+    """Shows stages as bars on a terminal, as one line each elsewhere."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -1,4 +1,4 @@
-"""What a scenario is, and what it is given."""
+"""The interface of a scenario: its input and its registration."""
 
 import sys
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from benchmarks.rivals.rival import Tools
 # The prototype's payload, so that both sides carry the same bytes.
 PAYLOAD = {"to": "user@example.com", "template": "welcome", "body": "y" * 50}
 
-Advance = Callable[[float], None]  # by how much the stage has come on
+Advance = Callable[[float], None]  # reports progress within the stage
 
 
 class Watch(Protocol):
-    """Whoever shows that something is going on."""
+    """Shows progress."""
 
     def stage(self, label: str, total: float) -> Advance: ...
 
@@ -30,18 +30,18 @@ class Setup(msgspec.Struct, frozen=True):
     round_s: float  # of one measurement under load
     is_quick: bool
     backlog: int
-    prototype: Path | None  # None: not there
-    flags: tuple[str, ...] = ()  # of `corvo server`
+    prototype: Path | None  # None if it is missing
+    flags: tuple[str, ...] = ()  # for `corvo server`
     rivals: Tools = Tools((Path(sys.executable),), ROOT / "node_modules")
-    rivals_durable: bool = False  # as durable as they can be, instead of as they come
-    is_huge: bool = False  # go to the largest size that a scenario knows
+    rivals_durable: bool = False  # as durable as possible, instead of their default
+    is_huge: bool = False  # include the largest size of a scenario
 
 
 class Scenario(NamedTuple):
     name: str
     title: str
     run: Callable[[Setup], Findings]
-    is_long: bool = False  # runs only when it is named
+    is_long: bool = False  # runs only when named
 
 
 NO_PROTOTYPE = "the prototype is not there (--prototype PATH): no ratio to it"

@@ -1,4 +1,4 @@
-"""A whole run as a struct, and its table for a terminal and for a page."""
+"""A whole run as a struct, and its table for a terminal and for the docs."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Run(msgspec.Struct, frozen=True):
     is_quick: bool
     settings: dict[str, float]  # of the run
     server: Settings
-    prototype: str  # where it lay; empty: it was not there
+    prototype: str  # its path; empty if it was missing
     results: list[Result]
     failures: dict[str, str]  # scenario → why it did not run
 
@@ -94,7 +94,7 @@ def row(scenario: str, figure: Figure) -> Row:
 
 
 def number(value: float) -> str:
-    """Three digits are more than a shared machine can promise."""
+    """Rounds to three digits; a shared machine is not even that exact."""
     if value >= 1000:
         digits = len(str(int(value)))
         return f"{round(value, 3 - digits):,.0f}"

@@ -1,4 +1,4 @@
-"""Which servers are compared. A candidate whose packages are not installed is left out, with a line that says so."""
+"""The servers to compare. A candidate whose packages are not installed is left out, and a line says so."""
 
 import importlib
 import importlib.util
@@ -10,7 +10,7 @@ class Candidate(NamedTuple):
     module: str  # with `serve(app, listener, graceful_s, stop, certificate)`
     needs: tuple[str, ...]  # packages
     what: str
-    is_for_streams_only: bool = False  # another candidate serves requests in the same way
+    is_for_streams_only: bool = False  # another candidate serves requests the same way
 
     def missing(self) -> list[str]:
         return [package for package in self.needs if importlib.util.find_spec(package) is None]

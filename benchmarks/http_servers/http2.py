@@ -1,8 +1,8 @@
 """`python -m benchmarks.http_servers.http2 NAME`: `tests/gateway/http/test_http2.py` against a server's own HTTP/2.
 
-Each test has a process of its own, so that a server that one of them breaks fails no other. Prints how many pass, and
-the others with the last line of what they say. `hypercorn` is Hypercorn with settings alone, `hypercorn-connection` the
-same under our connection class (idle sockets, TLS's end), `granian` as the gateway runs it, `ours` what it runs today.
+Each test has its own process, so a server that one test breaks fails no other. Prints how many tests pass, and the last
+line of each failure. `hypercorn` is Hypercorn with settings only, `hypercorn-connection` adds our connection class
+(idle sockets, end of TLS), `granian` is Granian as the gateway runs it, and `ours` is what the gateway runs today.
 """
 
 import argparse
@@ -21,13 +21,13 @@ AT_ONCE = 2
 
 
 class Plugin:
-    """Puts a server in the place of the one that the tests name."""
+    """Replaces the server that the tests name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def pytest_collection_finish(self) -> None:
-        from gateway.http.servers import hypercorn as ours  # lazy: after pytest has rewritten what it wants to
+        from gateway.http.servers import hypercorn as ours  # lazy: after pytest has rewritten the assertions
 
         if self._name == "hypercorn-connection":
             import hypercorn.protocol
@@ -68,7 +68,7 @@ def collected() -> list[str]:
 
 
 def fault(name: str, test: str) -> str:
-    """Why it fails; empty when it passes."""
+    """Why the test fails; empty if it passes."""
     command = python("-m", "benchmarks.http_servers.http2", name, "--test", test)
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TEST_S, check=False)

@@ -1,9 +1,10 @@
 """`python -m benchmarks.http_servers.malformed NAME`: the catalogue of malformed requests, byte by byte, against one
 server in front of the gateway over shards in memory. Prints a `Score` as JSON.
 
-Counted twice. As written: the status and the end of the connection are those that the tests ask of Hypercorn with our
-fast path. Acceptable: it is refused with some status of 4xx, 501 or 505, or cut off (or, where the catalogue allows it,
-read as one request); nothing reaches a shard, nothing hangs, and the connection is closed or still usable.
+There are two counts. As written: the status and the end of the connection are those that the tests require of Hypercorn
+with our fast path. Acceptable: the request is refused with 4xx, 501 or 505, or the connection is closed (or, if the
+catalogue allows it, it is read as one request); no shard is called, nothing hangs, and the connection is closed or
+still usable.
 """
 
 import os
@@ -33,7 +34,7 @@ class Case(NamedTuple):
     statuses: frozenset[int]
     ending: Ending  # of the connection
     may_be_cut: bool = False  # closed without an answer
-    may_be_served: bool = False  # read as one request: a shard may hear of it
+    may_be_served: bool = False  # read as one request: a shard may be called
 
     @property
     def shown(self) -> str:
@@ -45,9 +46,9 @@ class Outcome(NamedTuple):
     status: int  # 0: closed without an answer; -1: neither answered nor closed
     says_close: bool
     is_closed: bool
-    next_status: int  # of a good request behind it on the same connection; 0: none was answered
+    next_status: int  # of a valid request after it on the same connection; 0: no answer
     asked: int  # calls that reached a shard before that
-    has_hidden: bool  # the request inside of the body was served
+    has_hidden: bool  # the request inside the body was served
     is_alive: bool  # a new connection is served
 
 
@@ -55,7 +56,7 @@ class Score(msgspec.Struct):
     cases: int
     as_written: int
     acceptable: int
-    differing: list[str]  # acceptable and not as written, with what was heard
+    differing: list[str]  # acceptable but not as written, with the answer
     failed: list[str]
 
 
@@ -137,10 +138,10 @@ class _Line:
         try:
             self._socket.sendall(text)
         except OSError:
-            pass  # closed meanwhile; what was answered before is still read
+            pass  # closed meanwhile; an earlier answer is still read
 
     def answer(self) -> tuple[int, bool]:
-        """Status, and whether it says that the connection ends. 0: closed, -1: silent."""
+        """The status, and whether the answer announces the end of the connection. 0: closed, -1: silent."""
         while b"\r\n\r\n" not in self._heard:
             if not self._more():
                 return (0 if self.is_closed else -1), False
@@ -200,7 +201,7 @@ def tried(served: Served, case: Case) -> Outcome:
 
 
 def score(name: str) -> Score:
-    """In a process of its own: a server that is broken or does not stop ends with it."""
+    """Runs in its own process: a server that is broken or does not stop ends with it."""
     command = python("-m", "benchmarks.http_servers.malformed", name)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=RUN_S, check=False)
     if done.returncode:

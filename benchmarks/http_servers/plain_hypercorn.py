@@ -1,4 +1,4 @@
-"""Hypercorn without anything of ours in it: the gateway's settings, and those that our classes stand for."""
+"""Hypercorn without our classes: the gateway's settings, and settings in place of our classes."""
 
 import asyncio
 import socket
@@ -36,6 +36,6 @@ async def serve(
 
 
 def uninstall() -> None:
-    """Importing the gateway's module has put our classes in the place of these."""
+    """Restores Hypercorn's classes, which importing the gateway's module has replaced."""
     hypercorn.asyncio.run.TCPServer = hypercorn.asyncio.tcp_server.TCPServer  # type: ignore[attr-defined]
     hypercorn.protocol.H2Protocol = hypercorn.protocol.h2.H2Protocol  # type: ignore[attr-defined]

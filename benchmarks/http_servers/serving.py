@@ -1,5 +1,5 @@
 """`python -m benchmarks.http_servers.serving --run-dir run --candidate NAME --number N --fd F`: one more gateway of a
-running node, put together as `python -m gateway` does it, with the server that is to be measured."""
+running node, assembled as `python -m gateway` does it, with the server to be measured."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ _MODULE = "gateway.http.servers.candidate"
 
 
 class Serving:
-    """A gateway with one candidate, as a child process beside a node."""
+    """A gateway with one candidate, as a child process next to a node."""
 
     def __init__(self, node: Node, candidate: Candidate, number: int) -> None:
         with listening_socket() as listener:

@@ -1,9 +1,9 @@
-"""httptools under an asyncio protocol of ours: the parser is C, a request goes straight to `Gateway.attend`.
+"""httptools under our own asyncio protocol: the parser is C, and a request goes straight to `Gateway.attend`.
 
-An answer is one write. Frames of the stream are read and written by `websockets` without I/O (`with_websockets.py`).
+An answer is one write. `websockets` without I/O reads and writes the frames of the stream (`with_websockets.py`).
 
-It is as whole as a comparison needs: limits of the head, bodies that come in pieces, requests sent ahead, long polls,
-answers that go on, idle connections, a stop that finishes what is under way. TLS and HTTP/2 are not there.
+It is as complete as a comparison needs: limits of the head, chunked bodies, pipelining, long polls, streamed answers,
+idle connections, a stop that finishes open requests. It has no TLS and no HTTP/2.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from gateway.http.messages import Disconnected, Request, Response
 from gateway.http.tls_reload import Certificate
 
 MUST_RESTART_TO_RENEW = True
-HEAD_BYTES_MAX = 32 * 1024  # what has come of a head that is not whole; `Request.check` knows the limit of a whole one
-UNREAD_BYTES_MAX = 64 * 1024  # of a body, until the gateway reads on
+HEAD_BYTES_MAX = 32 * 1024  # of an incomplete head; `Request.check` has the limit of a complete one
+UNREAD_BYTES_MAX = 64 * 1024  # of a body, until the gateway reads it
 IDLE_S = 30.0
 _GONE = {"type": "http.disconnect"}
 _CLOSE = (b"connection", b"close")
 
 
 class Server:
-    """What its connections share."""
+    """The state that its connections share."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -60,7 +60,7 @@ class Server:
 
 
 class Incoming(Request):
-    """A request whose head was read. Its body may still be on the way."""
+    """A request whose head was parsed. Its body may still be arriving."""
 
     __slots__ = ("_body", "_connection", "_news", "_size", "fault", "is_told", "is_whole")
 
@@ -71,8 +71,8 @@ class Incoming(Request):
         self._size = 0
         self._news: asyncio.Future[None] | None = None
         self.is_whole = False
-        self.is_told = False  # that it is whole
-        self.fault: str = ""  # of the head, as the parser does not see it
+        self.is_told = False  # whether the end of the body was reported
+        self.fault: str = ""  # an error in the head that the parser does not detect
 
     def check(self) -> None:
         if self.fault:
@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
         self._is_in_head = True
-        self._reading: Incoming | None = None  # whose body is on the way
+        self._reading: Incoming | None = None  # the request whose body is arriving
         self._waiting: deque[Incoming] = deque()
         self._serving: asyncio.Task[None] | None = None
         self._web_socket: WebSocket | None = None
@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
         self._may_write: asyncio.Future[None] | None = None
         self.is_lost = False
 
-    # What the loop calls
+    # Called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
             self._may_write.set_result(None)
         self._may_write = None
 
-    # What the parser calls
+    # Called by the parser
 
     def on_message_begin(self) -> None:
         self._url, self._headers, self._head_bytes, self._is_in_head = b"", [], 0, True
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
         return self._server.headers()
 
     def ask_for_body(self, request: Incoming) -> None:
-        """A client may wait for leave before it sends its body."""
+        """A client may wait for 100 Continue before it sends its body."""
         if request.header(b"expect").lower() == "100-continue" and not request._size:
             request.scope["headers"] = [header for header in request.scope["headers"] if header[0] != b"expect"]
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -297,9 +297,9 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _refuse(self, status: int) -> None:
-        """What the parser cannot read; after the answers that are owed."""
+        """Refuses input that the parser cannot read, after all pending answers."""
         self._is_over = True
-        if self._reading is not None:  # its body is broken: it will never be whole
+        if self._reading is not None:  # its body is malformed and will never be complete
             if self._serving is not None:
                 self._serving.cancel()
             self.write(b"HTTP/1.1 %d \r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
@@ -314,7 +314,7 @@ class Connection(asyncio.Protocol):
         return any(name == b"upgrade" and value.lower() == b"websocket" for name, value in self._headers)
 
     def _upgrade(self, rest: bytes) -> None:
-        self._is_over = True  # of any other upgrade: the request is answered, then the connection closed
+        self._is_over = True  # any other upgrade: answer the request, then close the connection
         if self._wants_web_socket() and self._serving is None:
             self._web_socket = WebSocket(self._server.app, self._transport, self._url, self._headers)
             self._web_socket.feed(rest)
@@ -334,7 +334,7 @@ class Connection(asyncio.Protocol):
 
 
 class Pen:
-    """The ASGI messages of an answer → bytes. A plain answer is one write."""
+    """Turns the ASGI messages of an answer into bytes. A plain answer is one write."""
 
     __slots__ = ("_connection", "_head", "_is_bare", "_is_chunked", "_request")
 
@@ -355,7 +355,7 @@ class Pen:
                 else:
                     self._is_chunked = True
                     headers.append((b"transfer-encoding", b"chunked"))
-            if not self._request.is_whole:  # answered before the end of its body: nothing can follow
+            if not self._request.is_whole:  # answered before the end of its body: no request can follow
                 self._request.must_close = True
             if self._request.must_close and b"connection" not in names:
                 headers.append(_CLOSE)
@@ -379,7 +379,7 @@ async def serve(
     stop: asyncio.Event,
     certificate: Certificate | None = None,
 ) -> None:
-    assert certificate is None, "TLS is no part of the comparison"
+    assert certificate is None, "TLS is not part of the comparison"
     loop = asyncio.get_running_loop()
     state = Server(app)
     server = await loop.create_server(lambda: Connection(state), sock=listener, backlog=BACKLOG)

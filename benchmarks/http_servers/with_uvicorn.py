@@ -19,7 +19,7 @@ MUST_RESTART_TO_RENEW = True
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # they are the gateway's
+        yield  # the gateway handles the signals
 
 
 async def serve(

@@ -1,6 +1,6 @@
-"""A WebSocket by `websockets` without I/O, every frame read and written by the library.
+"""A WebSocket by `websockets` without I/O: the library reads and writes every frame.
 
-It has what the stream of the gateway needs of `gateway.http.websocket.FrameFastPath`.
+It implements the part of `gateway.http.websocket.FrameFastPath` that the gateway's stream needs.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class WebSocket:
         self._has_room.set()
         self._events: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
         self._events.put_nowait({"type": "websocket.connect"})
-        # The library wants to have read the handshake by itself.
+        # The library insists on reading the handshake itself.
         self._protocol.receive_data(
             b"GET %b HTTP/1.1\r\n%b\r\n" % (url, b"".join([b"%b: %b\r\n" % header for header in headers]))
         )
@@ -93,7 +93,7 @@ class WebSocket:
         for event in self._protocol.events_received():
             if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
                 self._frame(event)
-        self.flush()  # pongs, and what closes it
+        self.flush()  # pongs and close frames
         if self._protocol.close_expected():
             self._events.put_nowait(_GONE)
             self._transport.close()
@@ -118,7 +118,7 @@ class WebSocket:
             self._take(message)
 
     def _may_read_on(self, rest: Any) -> bool:
-        """Nearly always at once: the coroutine ends without waiting, and no task is needed for it."""
+        """The coroutine nearly always ends without waiting, and then needs no task."""
         if not self._has_room.is_set():
             rest.close()
             return False
@@ -140,7 +140,7 @@ class WebSocket:
         self._has_room.set()
         self._events.put_nowait(_GONE)
 
-    # What the stream calls
+    # Called by the stream
 
     def open(self, take: Callable[[bytes], None], rest: Callable[[], Awaitable[None]]) -> None:
         self._take, self._rest = take, rest
@@ -163,7 +163,7 @@ class WebSocket:
             self._transport.write(data)
 
     def may_write(self, is_so: bool) -> None:
-        """What the connection hears from its transport."""
+        """Flow control, called by the transport."""
         if is_so:
             self._has_room.set()
         else:

@@ -1,4 +1,4 @@
-"""Other job servers, measured as we measure ours, where they are installed.
+"""Other job servers, measured like Corvo, if they are installed.
 
-To add one: a program in `programs/` that can send a job and be one when it arrives, and its line in `register.py`.
+To add one, write a program in `programs/` that can send a job and run it, and add its line to `register.py`.
 """

@@ -1,9 +1,9 @@
-"""The rivals: what each needs, how a worker of it is started, and what one must know to judge its figures."""
+"""The rivals: the packages of each, the start of its worker, and the settings needed to judge its figures."""
 
 from benchmarks.rivals.rival import Rival
 from benchmarks.rivals.servers import Beanstalkd, Postgres, Redis
 
-CELERY_ALONE = ("--without-gossip", "--without-mingle")  # talk between workers, and there is one
+CELERY_ALONE = ("--without-gossip", "--without-mingle")  # no communication between workers, because there is one
 
 RIVALS = (
     Rival(

@@ -1,4 +1,4 @@
-"""One rival under measurement: its server, its worker and its producer, each a process of its own."""
+"""One rival under measurement: its server, its worker and its producer, each in its own process."""
 
 import json
 import os
@@ -22,26 +22,26 @@ LOOK_S = 0.005
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """Where the libraries of the rivals are; they are none of ours."""
+    """Where the libraries of the rivals are installed; they are not dependencies of this project."""
 
-    pythons: tuple[Path, ...]  # several, because some of them cannot be installed together
+    pythons: tuple[Path, ...]  # several, because some packages conflict
     node_modules: Path
 
 
 class Rival(NamedTuple):
     name: str
     package: str
-    module: str  # in `programs/`; of Python, or with the ending .mjs of Node.js
+    module: str  # in `programs/`: Python, or Node.js if it ends in .mjs
     server: type[Server]
     setting: str
-    worker: tuple[str, ...] = ()  # arguments of Python; a module of Node.js starts its own
+    worker: tuple[str, ...] = ()  # arguments of Python; a Node.js module starts its own
 
     @property
     def is_node(self) -> bool:
         return self.module.endswith(".mjs")
 
     def find(self, tools: Tools) -> tuple[Path, str]:
-        """The Python that has it, and its version. `Missing` when something is."""
+        """The Python that has the package, and its version. Raises `Missing`."""
         self.server.require()
         if self.is_node:
             return tools.pythons[0], self._node_version(tools)
@@ -67,7 +67,7 @@ class Rival(NamedTuple):
 
 
 class Ring:
-    """A fresh server and a fresh board, and who works on them. A context: leave it, and all of them are ended."""
+    """A fresh server and board with their workers. A context manager: leaving it ends all of them."""
 
     def __init__(self, rival: Rival, python: Path, node_modules: Path, folder: Path, is_durable: bool) -> None:
         self._rival = rival
@@ -88,13 +88,13 @@ class Ring:
         self._running.close()
 
     def work(self) -> Program:
-        """A worker, until the end or until it is killed."""
+        """Starts a worker, which runs until the end or until it is killed."""
         worker = Program(self._command("work"), self._folder / "worker.log", self._folder, environ=self._environ())
         self._running.callback(worker.kill)
         return worker
 
     def produce(self, first: int, timeout_s: float, **options: float) -> int:
-        """Jobs that were sent, numbered from `first`."""
+        """Sends jobs, numbered from `first`. Returns how many were sent."""
         words = [word for name, value in {"first": first, **options}.items() for word in (f"--{name}", f"{value:g}")]
         done = subprocess.run(
             [*self._command("produce"), *words],
@@ -111,7 +111,7 @@ class Ring:
         return int(json.loads(done.stdout.splitlines()[-1])["sent"])
 
     def await_arrival(self, first: int, count: int, worker: Program) -> None:
-        """Of all jobs from `first` on. Where they stay away, the worker's log says why."""
+        """Waits until all jobs from `first` on have arrived. If they do not, the worker's log says why."""
         deadline = time.monotonic() + ARRIVE_S_MAX
         for number in range(first, first + count):
             while not self.board.arrived_at(number):

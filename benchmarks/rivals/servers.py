@@ -1,4 +1,4 @@
-"""The servers behind the rivals, started here on free loopback ports with directories of their own, ended by handle."""
+"""The servers behind the rivals, started on free loopback ports with their own directories, ended by handle."""
 
 import os
 import pwd
@@ -14,11 +14,11 @@ POSTGRES_USER = "postgres"  # its server refuses to run as root
 
 
 class Missing(Exception):
-    """What is not installed, in a few words."""
+    """Something is not installed; the message names it."""
 
 
 class Server:
-    """A program that listens on a port. `durability` says what a crash may cost."""
+    """A program that listens on a port. `durability` states what a crash may lose."""
 
     scheme = ""
     durability = ""
@@ -120,7 +120,7 @@ class Postgres(Server):
     def command(self, folder: Path, is_durable: bool) -> list[str]:
         data, user = folder / "data", []
         if os.geteuid() == 0:
-            for each in (folder.parents[1], folder.parent):  # ours alone until now, and it must get through
+            for each in (folder.parents[1], folder.parent):  # PostgreSQL's user must get through
                 each.chmod(0o711)
             shutil.chown(folder, POSTGRES_USER)
             user = ["setpriv", f"--reuid={POSTGRES_USER}", f"--regid={POSTGRES_USER}", "--clear-groups"]
@@ -130,7 +130,7 @@ class Postgres(Server):
         return [*user, _find("postgres"), *place, "-c", f"unix_socket_directories={folder}"]
 
     def is_ready(self) -> bool:
-        """It listens before it serves."""
+        """It listens before it can serve."""
         probe = [_find("pg_isready"), "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(probe, capture_output=True, timeout=10, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""The register of scenarios. To add one: write its file, add its SCENARIO here."""
+"""The list of scenarios. To add one, write its file and add its SCENARIO here."""
 
 from benchmarks.scenarios import (
     backlog,

@@ -1,8 +1,9 @@
-"""A long queue must not be a slow one.
+"""A long queue must not be slower than a short one.
 
-Two nodes side by side: one with 1,000 jobs waiting in a queue, one with a hundred thousand (or a million: `--backlog`).
-Round by round both hand out jobs one by one and a hundred at a time, and what was taken is filled up again outside the
-clock. Then what the backlog costs: memory of its shard, and the time to start again after everything was killed.
+Two nodes run side by side: one with 1,000 jobs waiting in a queue, one with a hundred thousand (or a million:
+`--backlog`). In each round, jobs are fetched from both, one by one and in hundreds; refilling the queues is not timed.
+Then the cost of the backlog is measured: the memory of its shard, and the time to restart after all processes were
+killed.
 """
 
 from contextlib import ExitStack
@@ -31,7 +32,7 @@ from corvo.model.sharding import shard_of_queue
 SHALLOW = 1_000
 QUEUE = "backlog"
 PRODUCERS = 4
-SINGLES, SINGLES_QUICK = 150, 60  # a round; with the batches less than waits in the shallow queue
+SINGLES, SINGLES_QUICK = 150, 60  # per round; with the batches fewer than the jobs of the short queue
 BATCHES = 8
 SETTLE_S_MAX = 60.0
 _MB = 1_000_000
@@ -47,7 +48,7 @@ def run(setup: Setup) -> Findings:
     with ExitStack() as running:
         shallow = running.enter_context(Node(setup.folder / "shallow", *setup.flags))
         deep = Node(setup.folder / "deep", *setup.flags)
-        running.callback(lambda: deep.stop())  # whichever of the two starts it is then
+        running.callback(lambda: deep.stop())  # `deep` is rebound by the restart
         shard = f"shard-{shard_of_queue(QUEUE, deep.settings.shards)}"
         rss_before = deep.reading(shard).rss_bytes
         started = perf_counter()

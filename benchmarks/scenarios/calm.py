@@ -1,7 +1,7 @@
-"""Ten minutes of full load on three nodes: does a busy machine make replicas take their leader for dead?
+"""Ten minutes of full load on three nodes: does a busy machine cause needless elections?
 
-Through every gateway at once, jobs go in by batches and out again, without a pause. Afterwards the terms of all shards
-are compared with those before: each term more is an election that nobody needed. It runs only when it is named.
+Batches of jobs are enqueued and drained through every gateway at once, without a pause. Afterwards the terms of all
+shards are compared with those before: each additional term is a needless election. It runs only when named.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from benchmarks.scenarios.drain import in_and_out
 
 SHARDS = 4
 LOAD_S, LOAD_S_QUICK = 600.0, 20.0
-JOBS_A_TURN = 3_000  # through each gateway
-SETTLED_S = 8.0  # leaders have gone to their preferred nodes by then
+JOBS_A_TURN = 3_000  # per gateway
+SETTLED_S = 8.0  # by then leaders have moved to their preferred nodes
 
 
 def run(setup: Setup) -> Findings:
@@ -51,7 +51,7 @@ def run(setup: Setup) -> Findings:
 
 
 async def _turn(cluster: Cluster, turn: int) -> None:
-    """No job may be handed out twice or refused: `in_and_out` ends the measurement if one is."""
+    """No job may be claimed twice or refused: then `in_and_out` ends the measurement."""
     async with asyncio.TaskGroup() as group:
         for name, node in cluster.nodes.items():
             queues = queues_over_all(SHARDS, 1, f"calm-{turn}-{name}")

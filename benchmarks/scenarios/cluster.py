@@ -1,9 +1,9 @@
-"""Three nodes against one, on the same machine: jobs in by batches and out again, through one gateway.
+"""Three nodes against one, on the same machine: batches of jobs are enqueued and drained through one gateway.
 
-Every entry is then written and synced three times by six times as many processes, on cores that have become no more.
+In the cluster every entry is written and synced three times, by more processes on the same cores.
 
-Throughput is what a server sustains when enough clients ask: with many connections. With few, each of which waits for
-its answer before it asks again, the share is that of the latencies, and it is told beside.
+Throughput needs many connections. With few connections, each of which waits for its answer, the ratio reflects the
+latencies; it is shown as a separate figure.
 """
 
 from contextlib import ExitStack

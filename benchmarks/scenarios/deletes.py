@@ -1,8 +1,8 @@
-"""Does deleting a job cost the mirror more when very many are stored?
+"""Does deleting a job cost the mirror more when very many jobs are stored?
 
-A read database for each size, written and indexed by the mirror's own writer. Then, database by database and round by
-round, new jobs are written and as many deleted: the oldest, as retention does, and others at random. The CPU counted is
-that of the writes and of the indexing that follows; a round ends when the indexes are up to date.
+There is a read database for each size, written and indexed by the mirror's own writer. In each round, new jobs are
+written to each database and as many deleted: the oldest, as retention does, and random ones. The CPU includes the
+writes and the indexing that follows; a round ends when the indexes are up to date.
 """
 
 import random
@@ -24,7 +24,7 @@ from gateway.readdb.file import READ_DB
 
 REFERENCE, SIZE, SIZE_QUICK, SIZE_HUGE = 10_000, 1_000_000, 30_000, 5_000_000
 FILL_BATCH = 5_000
-BATCH = 750  # jobs in a transaction: what 15,000 a second bring in one interval of the mirror
+BATCH = 750  # jobs per transaction: 15,000 a second over one interval of the mirror
 JOBS_A_ROUND, JOBS_A_ROUND_QUICK = 7_500, 1_500
 INDEX_SLICE_MS = 20
 
@@ -32,10 +32,10 @@ INDEX_SLICE_MS = 20
 class _Size(msgspec.Struct):
     jobs: int
     writer: MirrorDb
-    stored: list[str]  # ids, the oldest first
+    stored: list[str]  # ids, oldest first
     number: int  # of the next job
     dice: random.Random
-    written_us: list[float] = []  # CPU a job
+    written_us: list[float] = []  # CPU per job
     oldest_us: list[float] = []
     random_us: list[float] = []
 
@@ -85,7 +85,7 @@ def _filled(setup: Setup, jobs: int) -> _Size:
 
 
 def _round(size: _Size, jobs: int) -> None:
-    """As many go as come, so that the size stays."""
+    """Deletes as many jobs as it writes, so that the size stays the same."""
     made = [a_job(number, State.COMPLETED, size.dice) for number in range(size.number, size.number + jobs)]
     size.number += jobs
     size.written_us.append(_cpu_us(size, [(keys.job(job.id), encode(job)) for job in made]))

@@ -1,8 +1,7 @@
-"""Many jobs a request: 20,000 jobs in by enqueue/batch, then out by fetch/batch and ack/batch of 100.
+"""Many jobs per request: 20,000 jobs enqueued by enqueue/batch, then drained by fetch/batch and ack/batch of 100.
 
-Queues lie on all shards; each connection empties one of them. Every job must be acked exactly once. Beside it, round by
-round, the prototype's WebSocket stream at its fastest. An operation is one enqueue, one claim or one ack, there as
-here.
+The queues are on all shards; each connection drains one of them. Every job must be acked exactly once. Each round also
+runs the prototype's WebSocket stream at its fastest. An operation is one enqueue, one claim or one ack, for both.
 """
 
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from benchmarks.scenario import NO_PROTOTYPE, PAYLOAD, Advance, Scenario, Setup
 
 JOBS, JOBS_QUICK = 20_000, 5_000
 PRODUCERS = 4
-QUEUES_A_SHARD = 2  # and a connection each
+QUEUES_A_SHARD = 2  # with one connection each
 OPERATIONS_A_JOB = 3
 
 
@@ -45,7 +44,7 @@ def run(setup: Setup) -> Findings:
         for number in range(setup.rounds):
             queues = queues_over_all(node.settings.shards, QUEUES_A_SHARD, f"drain{number}")
             rounds.append(on_uvloop(in_and_out(node, queues, jobs, advance)))
-            node.await_settled(5.0)  # the mirror's arrears are not the prototype's
+            node.await_settled(5.0)  # the mirror's backlog must not slow down the prototype
             if prototype is not None:
                 theirs.append(prototype.stream_ops_per_s(setup.round_s))
     return _findings(jobs, rounds, theirs)

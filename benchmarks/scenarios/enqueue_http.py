@@ -1,7 +1,7 @@
-"""One job a request: POST /api/v1/enqueue over 32 connections.
+"""One job per request: POST /api/v1/enqueue over 32 connections.
 
-Beside it, round by round, the same server program with an empty handler (how much of the server's speed is left when
-our code has had its share) and the prototype's gateway (how much the features cost).
+Each round also runs the same server program with an empty handler (how much of the server's speed our code leaves) and
+the prototype's gateway (how much the features cost).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ OURS, EMPTY, THEIRS = "corvo", "empty handler", "prototype"
 
 class _Round(msgspec.Struct):
     tally: Tally
-    cpu_us: float  # of all processes of the server, a request
+    cpu_us: float  # of all processes of the server, per request
     gateway_cpu_us: float  # of the one process that speaks HTTP
 
 
@@ -47,7 +47,7 @@ def run(setup: Setup) -> Findings:
             servers[THEIRS] = (prototype.address, prototype.program)
         rounds: dict[str, list[_Round]] = {name: [] for name in servers}
         advance = setup.watch.stage(f"POST {PATH}, {CONNECTIONS} connections", setup.rounds * len(servers))
-        # The order turns round by round: whoever is measured first after a pause must not always be the same.
+        # The order rotates, so that no server is always the first after a pause.
         order = cycle(list(servers))
         for _ in range(setup.rounds):
             for _ in servers:

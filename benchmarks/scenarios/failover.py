@@ -1,9 +1,9 @@
-"""The node that leads is killed: how long until its shard takes writes again, asked through another node.
+"""The leader's node is killed: how long until another node accepts writes to its shard?
 
-One shard on three nodes, both cores busy with a load of their own. Each trial kills every process of the leader's node
-at once, then sends one enqueue after the other through a surviving gateway; the clock stops when the first one that
-was sent after the kill is answered 201. A refusal is repeated at once, as a client would. The killed node is started
-again and awaited before the next trial. Beside it: how many elections the load alone caused.
+One shard runs on three nodes, with both cores busy with other work. Each trial kills every process of the leader's node
+at once, then sends enqueues through a surviving gateway. The clock stops when the first enqueue sent after the kill is
+answered 201. A refused enqueue is retried at once, as a client would. The killed node is restarted and awaited before
+the next trial. The scenario also reports how many elections the load alone caused.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from benchmarks.processes import python
 from benchmarks.scenario import Scenario, Setup
 
 TRIALS, TRIALS_QUICK = 20, 3
-BUSY = 2  # processes that do nothing but work, on as many cores
+BUSY = 2  # processes that only burn CPU, one per core
 GIVEN_UP_S = 20.0
 LEADER_S_MAX = 20.0
 REQUEST = post("/api/v1/enqueue", b'{"queue":"failover","payload":{}}')

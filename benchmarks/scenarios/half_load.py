@@ -2,7 +2,7 @@
 
 The maximum is measured first, with the same load as the latency: separate producers and workers, eight streams each,
 one job per frame, eight queues, at a requested rate that no server reaches. A job is timed from when it was due
-to be sent. It runs only when it is named.
+to be sent. It runs only when named.
 """
 
 from benchmarks.bench_tool import bench
@@ -13,7 +13,7 @@ from corvo.client.bench.tally import Percentiles
 
 LIGHT_PER_S = 100
 OUT_OF_REACH_PER_S = 50_000.0
-JOBS_AT_MOST = 5_000  # a second of the round: about what is reached
+JOBS_AT_MOST = 5_000  # per second, about what a server reaches
 CONNECTIONS = 8
 SETTLE_S = 5.0
 

@@ -1,9 +1,9 @@
-"""The gateway behind several servers of HTTP, in turn: `POST /enqueue` over 32 connections, and whole lives over the
-stream with 1 and with 50 jobs a frame.
+"""The gateway on several HTTP servers, in turn: `POST /enqueue` over 32 connections, and whole lives over the stream
+with 1 and with 50 jobs per frame.
 
-One real node has the shards; each candidate is one more gateway of it, in a process of its own, so its CPU is that of
-HTTP and of the gateway's share of a request, and of nothing else. Requests a second are those of the whole machine,
-where shards, mirror and load take most: the CPU tells candidates apart better.
+One real node has the shards. Each candidate is one more gateway of it, in its own process, so its CPU covers only HTTP
+and the gateway's share of a request. Requests per second depend on the whole machine, where shards, mirror and load
+generator take most of the time: the CPU separates the candidates better.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ def run(setup: Setup) -> Findings:
             names = list(measured)
             advance = setup.watch.stage(shape, setup.rounds * len(names))
             for number in range(setup.rounds):
-                # The order turns round by round: no candidate is always measured behind the same other.
+                # The order rotates, so that no candidate always follows the same other one.
                 first = number % len(names)
                 for name in names[first:] + names[:first]:
                     node.await_settled(SETTLE_S_MAX)
@@ -94,7 +94,7 @@ def _stream(gateway: Serving, shape: str, queue: str, seconds: float) -> Round:
 
 
 def _apart(address: Address, connections: int, jobs: int, ahead: int, queue: str, seconds: float) -> tuple[int, float]:
-    """In a process of its own: the driver must not share an interpreter with the progress bar."""
+    """Runs in its own process: the driver must not share an interpreter with the progress bar."""
     what = json.dumps([*address, connections, jobs, ahead, queue, seconds])
     command = python("-m", "benchmarks.scenarios.http_servers", what)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + APART_S, check=False)
@@ -114,7 +114,7 @@ async def _drive_all(
 
 
 def findings(rounds: Rounds, scores: dict[str, Score], notes: list[str]) -> Findings:
-    """Each candidate beside our fast path in the same round."""
+    """Compares each candidate with our fast path in the same round."""
     figures: list[Figure] = []
     details: dict[str, float] = {}
     for shape, measured in rounds.items():

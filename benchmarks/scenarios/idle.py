@@ -1,4 +1,4 @@
-"""A server with nothing to do: how fast it is there, what it costs to keep."""
+"""An idle server: how fast it starts and stops, and what it costs."""
 
 import time
 

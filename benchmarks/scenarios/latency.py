@@ -1,8 +1,8 @@
 """Light load: how long from the start of the enqueue call until a waiting worker has the job.
 
-100 jobs a second at fixed moments. Producers and workers live in one process and read one clock. Workers long-poll and
-ack each job. Once with one queue (the fetch waits on its shard), once with queues on different shards (the gateway
-waits on all of them).
+100 jobs a second are sent at fixed times. Producers and workers run in one process and use one clock. Workers long-poll
+and ack each job. One measurement uses one queue (the fetch waits on its shard), another uses queues on different shards
+(the gateway waits on all of them).
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _decode_job = msgspec.json.Decoder(_Job).decode
 
 
 class _Run:
-    """One measurement: when each job set out, when each arrived."""
+    """One measurement: when each job was sent and when it arrived."""
 
     def __init__(self, queues: list[str], jobs: int, advance: Advance) -> None:
         self.queues = queues
@@ -66,7 +66,7 @@ class _Run:
             raw = await worker.require(request)
             arrived = perf_counter()
             if not raw:
-                continue  # nothing came in this poll
+                continue  # this poll got no job
             job = _decode_job(raw)
             number = job.payload.number
             if number in self.arrived:
@@ -113,7 +113,7 @@ def run(setup: Setup) -> Findings:
 
 
 async def _calls_alone(address: Address, queues: list[str], jobs: int) -> list[float]:
-    """The enqueue calls at the same pace, with nobody waiting for the jobs: the prototype has no fetch over HTTP."""
+    """Enqueue calls at the same rate, without workers: the prototype has no fetch over HTTP."""
     measured = _Run(queues, jobs, lambda step: None)
     producers = await connect_many(address, PRODUCERS)
     started = perf_counter()
@@ -125,11 +125,11 @@ async def _calls_alone(address: Address, queues: list[str], jobs: int) -> list[f
 async def _measure(address: Address, queues: list[str], jobs: int, advance: Advance) -> _Run:
     measured = _Run(queues, jobs, advance)
     producers, workers = await connect_many(address, PRODUCERS), await connect_many(address, WORKERS)
-    # A worker whose last poll finds nothing left ends with it; the others' jobs are all in by then.
+    # A worker ends when its last poll finds no job; by then the other workers have all jobs.
     working = [
         asyncio.ensure_future(measured.work(worker, f"worker-{number}")) for number, worker in enumerate(workers)
     ]
-    await asyncio.sleep(0.2)  # all polls are parked
+    await asyncio.sleep(0.2)  # by then all polls wait at the server
     started = perf_counter()
     try:
         await together([measured.produce(producer, first, started) for first, producer in enumerate(producers)])
@@ -138,7 +138,7 @@ async def _measure(address: Address, queues: list[str], jobs: int, advance: Adva
         waiting.cancel()
         for worker in working:
             if worker.done():
-                worker.result()  # what it failed with, if it did
+                worker.result()  # raises its error, if any
         if len(measured.arrived) != jobs:
             raise LoadFailed(f"{len(measured.arrived)} of {jobs} jobs arrived")
         await asyncio.wait_for(asyncio.gather(*working), POLL_S + ARRIVE_S_MAX)

@@ -1,8 +1,8 @@
-"""Lists: queues with counts and rates, throughput, one worker's jobs, groups of errors, beside a million jobs.
+"""Lists with a million jobs stored: queues with counts and rates, throughput, one worker's jobs, groups of errors.
 
-No server is started. The file is filled through the mirror's own classes (records → `to_rows` → `MirrorDb.write`), as
-if shards had sent them, and asked through the gateway's own (`ReadDb` and `gateway/search`): what is measured is the
-answer without HTTP around it. `--backlog` does not count here; `--quick` has a fiftieth of everything.
+No server is started. The mirror's own classes fill the file (records → `to_rows` → `MirrorDb.write`), as if shards had
+sent the records. The gateway's own classes query it (`ReadDb` and `gateway/search`), so the time excludes HTTP.
+`--backlog` has no effect here; `--quick` uses a fiftieth of everything.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from gateway.search import error_groups, queues, search, throughput, worker, wor
 from gateway.search.database import ReadDb
 
 QUEUES, JOBS, ERRORS, MINUTES = 1_000, 1_000_000, 200_000, MINUTES_KEPT
-BUSY_QUEUES = 100  # those that have something in every minute of the day
+BUSY_QUEUES = 100  # queues with activity in every minute of the day
 WORKERS = 100
 QUICK = 50
 ASKED = 21
 ROWS_AT_ONCE = 5_000
 PAYLOAD = b'{"to":"user@example.com","template":"welcome"}'
-# Of a hundred jobs: many wait or are done, some run, some have failed for good.
+# Out of a hundred jobs: most are pending or completed, some active, some dead.
 STATES = (State.PENDING,) * 45 + (State.COMPLETED,) * 45 + (State.ACTIVE,) * 2 + (State.DEAD,) * 7 + (State.HELD,)
 _ERRORS = ("dial tcp 10.0.0.{}:5432: timeout after {} s", "user {} not found: {}", "KeyError: 'k{}' in row {}")
 
@@ -69,7 +69,7 @@ def run(setup: Setup) -> Findings:
 
 
 def _asked(read_db: ReadDb, name: str, ask: Callable[[ReadDb], Awaitable[Any]], most_ms: float) -> Figure:
-    """The first answer opens the file and reads it from the disk's cache; it is left out."""
+    """The first answer, which opens the file and fills caches, is not counted."""
 
     async def measure() -> list[float]:
         taken = []

@@ -1,7 +1,8 @@
-"""Whether read.db keeps up: whole lives as fast as a server takes them, and what the mirror needs for each.
+"""Does read.db keep up? Whole lives as fast as a server allows, and the mirror's CPU for each.
 
-While the stream brings jobs in and out, the mirror follows; its CPU for a life says how many one core could follow.
-Afterwards the time until it has everything, and then every job and queue of read.db against the shards' own state.
+While the stream enqueues and completes jobs, the mirror follows; its CPU per life tells how many one core could follow.
+Afterwards the scenario measures the time until the mirror has caught up, and compares every job and queue of read.db
+with the state of the shards.
 """
 
 from time import monotonic, sleep

@@ -1,8 +1,8 @@
-"""More than a server can do, for as long as it takes to see whether it grows.
+"""More load than a server can handle, for long enough to see whether its memory grows.
 
-Many streams send enqueues without waiting for a single answer, as fast as the sockets take them; some never read what
-they are answered. The server must refuse what it cannot do (`OVERLOADED`, with a time to come back), stop reading from
-who does not read, and stay as large as it was. Beside the flood one polite client counts how long it waits.
+Many streams send enqueues as fast as the sockets allow, without waiting for answers; some never read their answers. The
+server must refuse excess requests (`OVERLOADED`, with a retry time), stop reading from clients that do not read, and
+not grow. One polite client measures its latency during the flood.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from benchmarks.scenario import PAYLOAD, Scenario, Setup
 
 SECONDS, SECONDS_QUICK = 300, 15
 STREAMS, DEAF_STREAMS, JOBS_A_FRAME, FRAMES_A_WRITE = 24, 8, 10, 32
-SETTLED_SHARE = 0.3  # of the time: caches fill up first
+SETTLED_SHARE = 0.3  # of the time, in which caches fill up
 APART_S = 60.0
 GROWTH_MB_MAX = 150.0
 _MB = 1_000_000

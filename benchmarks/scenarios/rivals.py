@@ -1,12 +1,12 @@
-"""Ours, the prototype and other job servers, one after the other on one machine, with jobs of about a hundred bytes.
+"""Corvo, the prototype and other job servers, one after the other on one machine, with jobs of about a hundred bytes.
 
-Three figures each. Whole lives: a producer and a worker, a process each, go on at once for a while; jobs that arrived,
-by the second. Drain: a worker empties a queue that was filled before it started, from its first job to its last.
-Latency: a hundred jobs a second to a waiting worker, from the moment that a job is due to be sent to its first line.
+Each has three figures. Whole lives: a producer and a worker run at the same time, each in its own process; jobs that
+arrived per second. Drain: a worker empties a queue that was filled before it started, from its first job to its last.
+Latency: a hundred jobs a second to a waiting worker, from the time a job is due to be sent to its first line.
 
-Of the others each is used as its documents show, job by job, with the durability that it comes with (`--rivals-durable`
-asks for as much as it has). Ours is shown in several shapes, because frames are what it is made for; fsync is on. It
-runs only when it is named. One that is not installed, or fails, is named in a note.
+The others are used as their documentation shows, job by job, with their default durability (`--rivals-durable` asks for
+the strongest). Corvo is shown in several shapes, because it is built for batched frames; fsync is on. A server that is
+not installed, or fails, is named in a note. The scenario runs only when named.
 """
 
 import subprocess
@@ -35,7 +35,7 @@ LATENCY_JOBS, LATENCY_JOBS_QUICK = 500, 100
 DRAIN_JOBS_MIN, DRAIN_JOBS_MAX = 100, 100_000
 SETTLE_S = 5.0
 JOB_BY_JOB = "Corvo, stream, 1 a frame"
-# Name → protocol, jobs a frame or request, connections.
+# Name → protocol, jobs per frame or request, connections.
 OURS = {
     "Corvo, stream, 50 a frame": ("stream", 50, 8),
     JOB_BY_JOB: ("stream", 1, 8),
@@ -48,7 +48,7 @@ ABOUT_OURS = (
 
 
 class Three(NamedTuple):
-    """One round."""
+    """The three figures of one round."""
 
     lives_per_s: float
     drained_per_s: float
@@ -133,7 +133,7 @@ def _theirs(rings: Callable[[], Ring], setup: Setup, advance: Advance) -> Three:
 def _lives(ring: Ring, seconds: float) -> float:
     worker = ring.work()
     ring.produce(0, 0, count=1)
-    ring.await_arrival(0, 1, worker)  # it works
+    ring.await_arrival(0, 1, worker)  # the worker is up
     sent = ring.produce(1, seconds, seconds=seconds)
     board = ring.board
     began = board.sent_at(1)
@@ -161,7 +161,7 @@ def _latency(ring: Ring, jobs: int) -> float:
 
 
 def _drain_jobs(lives_per_s: float, seconds: float) -> int:
-    """About as many as it can do in the time of a round."""
+    """About as many jobs as it can run within a round."""
     return int(min(max(lives_per_s * seconds, DRAIN_JOBS_MIN), DRAIN_JOBS_MAX))
 
 
@@ -178,7 +178,7 @@ def _figures(name: str, threes: list[Three]) -> list[Figure]:
 
 
 def _ahead(found: dict[str, list[Three]]) -> list[Figure]:
-    """Our fastest shape, and the one that goes job by job, beside their fastest, which all go job by job."""
+    """Compares Corvo's fastest shape, and its job-by-job shape, with the fastest rival; all rivals run job by job."""
     theirs = {name: threes for name, threes in found.items() if name not in OURS}
     if not theirs:
         return []

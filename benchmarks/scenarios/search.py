@@ -1,11 +1,11 @@
-"""Pages of search over very many jobs (`--backlog 1000000`), and what the read database costs the mirror.
+"""Search over very many jobs (`--backlog 1000000`), and what the read database costs the mirror.
 
-The file is filled through the mirror's own writer (`to_rows`, `MirrorDb.write`, `MirrorDb.index`), without shards: it
-is the file that is measured, and filling it over HTTP would take a hundred times as long. Questions are put to
-`gateway.search.search`, in threads as in the gateway, without HTTP.
+The mirror's own writer fills the file (`to_rows`, `MirrorDb.write`, `MirrorDb.index`), without shards: only the file is
+measured, and filling it over HTTP would take a hundred times as long. `gateway.search.search` runs the queries, in
+threads as in the gateway, without HTTP.
 
-The mirror's price is CPU time of one thread: from the records as a shard sends them to the committed rows, for a whole
-life (pending, active, completed, each written apart, which is the worst case), and for indexing one job's texts.
+The mirror's cost is the CPU time of one thread: from a shard's records to the committed rows, for a whole life
+(pending, active and completed written separately, which is the worst case), and for indexing one job's texts.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from gateway.search import fulltext, search
 from gateway.search.database import ReadDb
 
 BATCH = 5_000
-LIFE_BATCH = 750  # what 15,000 lives a second bring in a breath of the mirror
+LIFE_BATCH = 750  # 15,000 lives a second over one interval of the mirror
 LIVES, LIVES_QUICK = 60_000, 15_000
 PAGES, PAGES_QUICK = 300, 50
 _MB = 1_000_000
@@ -89,7 +89,7 @@ def _write(writer: MirrorDb, records: list[list[tuple[bytes, bytes]]]) -> None:
 
 
 def _life_us(setup: Setup, writer: MirrorDb) -> float:
-    """New jobs beside the others, so that the indexes are as deep as they are."""
+    """Writes new jobs next to the stored ones, so that the indexes have their real depth."""
     lives = LIVES_QUICK if setup.is_quick else LIVES
     dice = random.Random(2)
     advance = setup.watch.stage(f"whole lives of {lives:,} jobs", lives)

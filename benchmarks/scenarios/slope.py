@@ -1,9 +1,9 @@
-"""Does an operation cost more when very many jobs are stored? And what memory do they take?
+"""Does an operation cost more when very many jobs are stored? And how much memory do they take?
 
-A node for each size, 1 k to 1 M jobs (5 M with `--huge`), half of them waiting, half done, over all shards. Then, node
-by node and round by round, forty thousand jobs go through their whole lives on each. Throughput is compared with that
-of the node that holds ten thousand, within the same round; CPU is that of all processes of the node, a job. It runs
-only when it is named.
+There is a node for each size, 1 k to 1 M jobs (5 M with `--huge`), half of them pending, half completed, over all
+shards. In each round, forty thousand jobs go through their whole lives on each node in turn. Throughput is compared
+with that of the node with ten thousand jobs in the same round; CPU covers all processes of the node, per job. It runs
+only when named.
 """
 
 from contextlib import ExitStack
@@ -22,9 +22,9 @@ from benchmarks.scenarios.drain import in_and_out
 SIZES, SIZE_HUGE = (1_000, 10_000, 100_000, 1_000_000), 5_000_000
 SIZES_QUICK = (1_000, 10_000, 20_000)
 REFERENCE = 10_000
-JOBS_A_ROUND, JOBS_A_ROUND_QUICK = 40_000, 2_000  # about two seconds: less is mostly chance
-JOBS_A_STEP = 50_000  # of filling: what goes in and out again is remembered, to see that none is handed out twice
-ROUNDS_UNCOUNTED = 2  # until LevelDB merges as much as it writes: on a young node it has nothing to merge yet
+JOBS_A_ROUND, JOBS_A_ROUND_QUICK = 40_000, 2_000  # about two seconds; less is mostly noise
+JOBS_A_STEP = 50_000  # of filling: all ids of a step are kept in memory, to detect a job that is claimed twice
+ROUNDS_UNCOUNTED = 2  # until LevelDB merges as much as it writes: a new node has nothing to merge yet
 PRODUCERS = 4
 QUEUES_A_SHARD = 2
 SETTLE_S_MAX = 600.0  # the mirror of five million has much to write
@@ -38,7 +38,7 @@ class _Size(msgspec.Struct):
     idle_mb: float
     filled_mb: float = 0.0
     lives_per_s: list[float] = []
-    cpu_us: list[float] = []  # a job
+    cpu_us: list[float] = []  # per job
 
 
 def run(setup: Setup) -> Findings:
@@ -64,7 +64,7 @@ def run(setup: Setup) -> Findings:
 
 
 def _fill(node: Node, jobs: int, advance: Advance) -> None:
-    """Half of them done, half of them waiting."""
+    """Half of the jobs completed, half pending."""
     shards = node.settings.shards
 
     async def wait(step: int) -> None:
@@ -75,7 +75,7 @@ def _fill(node: Node, jobs: int, advance: Advance) -> None:
     for first in range(0, jobs // 2, JOBS_A_STEP):
         step = min(JOBS_A_STEP, jobs // 2 - first)
         done = queues_over_all(shards, QUEUES_A_SHARD, "done")
-        on_uvloop(in_and_out(node, done, step, lambda half: advance(half / 2)))  # it tells of each twice: in, and out
+        on_uvloop(in_and_out(node, done, step, lambda half: advance(half / 2)))  # reports each job twice
         on_uvloop(wait(step))
 
 
@@ -83,7 +83,7 @@ def _round(size: _Size, jobs: int) -> None:
     before = size.node.cpu_s()
     report = bench(size.node.address, 0, "--jobs", str(jobs))
     size.lives_per_s.append(report.rates_per_s["jobs completed"])
-    size.node.await_settled(BETWEEN_S_MAX)  # what the mirror does afterwards belongs to them
+    size.node.await_settled(BETWEEN_S_MAX)  # the mirror's later work belongs to these jobs
     size.cpu_us.append((size.node.cpu_s() - before) / jobs * 1e6)
 
 

@@ -1,7 +1,7 @@
-"""The stream: whole lives (enqueue, claim, ack) in frames of one WebSocket, ours and the prototype's in turn.
+"""The stream: whole lives (enqueue, claim, ack) in WebSocket frames, Corvo's and the prototype's in turn.
 
-Each connection has a queue of its own. A frame enqueues so many jobs, acks what the last one brought and fetches as
-many; several frames are under way at once. One enqueue, one claimed job, one ack count as an operation each.
+Each connection has its own queue. A frame enqueues some jobs, acks those of the last answer and fetches as many;
+several frames are open at once. Each enqueue, each claimed job and each ack is one operation.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ def run(setup: Setup) -> Findings:
 
 
 def apart(address: Address, shape: str, seconds: float) -> float:
-    """In a process of its own: the driver must not share an interpreter with the progress bar."""
+    """Runs in its own process: the driver must not share an interpreter with the progress bar."""
     command = python("-m", "benchmarks.scenarios.stream", json.dumps([*address, *SHAPES[shape][:3], seconds]))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + APART_S, check=False)
     if done.returncode:

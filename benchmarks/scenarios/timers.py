@@ -1,8 +1,8 @@
-"""Timers: how late they are on an idle machine, and what jobs cost that only wait for their time.
+"""Timers: how late they fire on an idle machine, and what scheduled jobs cost while they wait.
 
-A worker waits on the queue. Jobs are scheduled for known moments, sent back for a second attempt after a known delay,
-and made by a schedule that fires each second; the worker notes by how much each came late. Then the same with many jobs
-that are scheduled for next year (`--backlog`), and the CPU that the server takes while they wait.
+A worker waits on the queue. Jobs are scheduled for known times, retried after a known delay, and created by a schedule
+that fires each second; the worker records how late each one is. Then the same runs with many jobs scheduled for next
+year (`--backlog`), and the server's CPU is measured while they wait.
 """
 
 import time
@@ -18,7 +18,7 @@ from benchmarks.scenario import PAYLOAD, Scenario, Setup
 from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 
 JOBS, JOBS_QUICK = 200, 40
-BETWEEN_NS = 47_000_000  # odd, so that no common rhythm hides a late one
+BETWEEN_NS = 47_000_000  # a prime number of ms, so that no common period hides a late timer
 BEGIN_NS = 500_000_000
 RETRY_MS = 333
 SLOTS, SLOTS_QUICK = 6, 3
@@ -136,7 +136,7 @@ async def _fill(node: Node, jobs: int, advance: Any) -> None:
 
 
 def _idle(node: Node, seconds: int) -> float:
-    """Share of a core, in percent."""
+    """The share of a core, in percent."""
     began, before = time.monotonic(), node.cpu_s()
     time.sleep(seconds)
     return (node.cpu_s() - before) / (time.monotonic() - began) * 100

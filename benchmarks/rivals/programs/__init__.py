@@ -1,1 +1,1 @@
-"""Programs that run with the rivals' own Python or Node.js and their libraries. They import nothing of ours."""
+"""Programs that run with the rivals' own Python or Node.js and libraries. They import nothing from this project."""

@@ -1,7 +1,7 @@
-"""A file of moments that several processes share: when each job set out, when it arrived. Standard library only.
+"""A file of timestamps that several processes share: when each job was sent and when it arrived. Standard library only.
 
-It is a file in memory (mmap), so writing a moment costs a job nothing that one could measure, whichever process, thread
-or fork runs it. The clock is the machine's monotonic one, the same in all processes.
+It is a memory-mapped file, so writing a timestamp costs a job no measurable time, in any process, thread or fork. The
+clock is the machine's monotonic clock, the same in all processes.
 """
 
 import mmap
@@ -24,14 +24,14 @@ class Board:
             os.close(descriptor)
 
     def set_out(self, number: int, at: float | None = None) -> None:
-        """Now, or when it was due."""
+        """Records the time of sending: now, or when it was due."""
         _MOMENT.pack_into(self._memory, 16 * number, time.monotonic() if at is None else at)
 
     def arrive(self, number: int) -> None:
         _MOMENT.pack_into(self._memory, 16 * number + 8, time.monotonic())
 
     def sent_at(self, number: int) -> float:
-        """0: not yet."""
+        """0 if not sent yet."""
         return float(_MOMENT.unpack_from(self._memory, 16 * number)[0])
 
     def arrived_at(self, number: int) -> float:

@@ -1,6 +1,6 @@
 """`python produce.py MODULE --first N --count N | --seconds S [--rate R]`: sends jobs and prints how many, as JSON.
 
-The module has `send(number)`, which returns when the job is accepted, as one of its users would call it.
+The module has `send(number)`, which returns when the job is accepted, as a user of the library would call it.
 """
 
 import argparse

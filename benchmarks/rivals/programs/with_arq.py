@@ -19,7 +19,7 @@ async def arrive(context: Any, number: int, padding: str) -> None:
 
 
 class Worker:
-    functions = [arrive]  # what arq looks for
+    functions = [arrive]  # the name that arq expects
     redis_settings = SETTINGS
     keep_result = 0
 
