@@ -26,6 +26,7 @@ from corvo.runtime.process import Locked, configure_logging, die_with_parent, op
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.access.guard import Guard
+from gateway.access.registry import Registry
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener
@@ -119,9 +120,11 @@ async def _run(
     bulks = Bulks(shards, read_db, context, seat, draining)
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
     served = composed.by_name() | bulks.by_name()
+    registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     guard = Guard(context)
     gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits)
     bulks.start()
+    registry.start()
 
     def drain() -> None:
         log.info("draining")
@@ -150,6 +153,7 @@ async def _run(
         beating.cancel()
         heartbeat.end()
         await bulks.stop()
+        await registry.stop()
         shards.close()
         read_db.close()
 

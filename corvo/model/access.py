@@ -20,6 +20,16 @@ EVERYTHING = "*"
 READS = ("read", "list")
 SEE_PAYLOADS = "payloads:see"  # beyond the permission of the endpoint: payloads, results, checkpoints
 CHOOSE_NAMESPACE = "namespaces:choose"  # act in the namespace that the header names
+OWN = "self:read"  # of every principal that has a credential, whatever its roles
+# Resources of the whole cluster → what a tenant may do with them. Everything else is for principals of the namespace
+# `default` without a queue scope: to others no role gives it, not even admin.
+CLUSTER_WIDE: dict[str, tuple[str, ...]] = {
+    "cluster": ("read",),
+    "admin": (),
+    "roles": ("read",),
+    "namespaces": ("read",),  # their own
+    "sso": (),
+}
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -58,6 +68,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     permissions: tuple[Permission, ...]
     namespace: str = DEFAULT
+    home: str = DEFAULT  # the namespace that it belongs to; another than `namespace` when it has chosen one
     queue_scope: tuple[str, ...] = ()  # globs; empty: every queue of the namespace
     key_hash: str = ""
     known: dict[str, bool] = msgspec.field(default_factory=dict)  # what `may` found before
@@ -65,10 +76,23 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def may(self, access: str) -> bool:
         answer = self.known.get(access)
         if answer is None:
-            resource, _, action = access.partition(":")
-            answer = access == OPEN or any(one.allows(resource, action) for one in self.permissions)
-            self.known[access] = answer
+            answer = self.known[access] = self._finds(access)
         return answer
+
+    def _finds(self, access: str) -> bool:
+        if access == OPEN:
+            return True
+        if access == OWN:
+            return self.kind != "anonymous" or bool(self.permissions)
+        resource, _, action = access.partition(":")
+        if not self.is_cluster_wide and action not in CLUSTER_WIDE.get(resource, (action,)):
+            return False
+        return any(one.allows(resource, action) for one in self.permissions)
+
+    @property
+    def is_cluster_wide(self) -> bool:
+        """Whether it can have permissions that concern all tenants."""
+        return self.home == DEFAULT and not self.queue_scope
 
     def require(self, access: str) -> None:
         if not self.may(access):

@@ -10,6 +10,7 @@ from typing import Any
 
 from corvo.endpoint import Endpoint, Query
 from corvo.queries import (
+    access,
     arrivals,
     batches,
     batches_list,
@@ -53,6 +54,7 @@ QUERIES: tuple[type[Query], ...] = (
     *members.QUERIES,
     *schedules.QUERIES,
     *bulk.QUERIES,
+    *access.QUERIES,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (

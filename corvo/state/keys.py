@@ -29,6 +29,9 @@ come here (`limits.py`): none can hold `|` or NUL.
     bm|{bulk id}                                    what this shard did in the operation's newest slice
     l|{queue}\\0{moment:8}                          number of claims of a throttled queue at that time
     al|{due:8}{subject}                             an alarm: something other than a job falls due
+    ak|{SHA-256 of the key}                         an API key; on shard 0, as all records of access
+    ar|{role}   an|{namespace}   as|                a custom role, a namespace, the sign-on settings
+    av|                                             version of the records of access: {number:8}
     ev|{number:8}                                   the events of one entry, under the number of the first
     x|{shard:1}{number:8}                           an errand for another shard
     xo|{shard:1}   xi|{shard:1}                     number of the last errand given to, done for, another shard
@@ -80,6 +83,11 @@ BULK_MEMOS = b"bm|"
 CLAIMS = b"l|"
 ALARMS = b"al|"
 EVENTS = b"ev|"
+API_KEYS = b"ak|"
+ROLES = b"ar|"
+NAMESPACES = b"an|"
+SSO = b"as|"
+ACCESS_VERSION = b"av|"
 OUTBOX = b"x|"
 OUTBOX_LAST = b"xo|"
 INBOX_LAST = b"xi|"
@@ -89,6 +97,7 @@ STATE_PREFIXES = (
     *(ACTIVE, JOBS, JOB_ERRORS, b"p|", b"qa|", QUEUES, b"r|", b"s|", DUE, WORKERS, NODES, DEFAULTS),
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
     *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS, MINUTES),
+    *(API_KEYS, ROLES, NAMESPACES, SSO, ACCESS_VERSION),
 )
 _LOG_END = b"r|\x01"
 
@@ -306,6 +315,23 @@ def node(node_id: str) -> bytes:
 
 def node_name(key: bytes) -> str:
     return key[2:].decode()
+
+
+def api_key(key_hash: str) -> bytes:
+    return b"ak|" + key_hash.encode()
+
+
+def role(name: str) -> bytes:
+    return b"ar|" + name.encode()
+
+
+def namespace(name: str) -> bytes:
+    return b"an|" + name.encode()
+
+
+def access_name(key: bytes) -> str:
+    """The hash of an API key, the name of a role or of a namespace."""
+    return key[3:].decode()
 
 
 def log_entry(index: int) -> bytes:

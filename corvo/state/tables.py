@@ -33,6 +33,7 @@ from corvo.model.limits import (
     WORKER_TIMEOUT_MS_DEFAULT,
 )
 from corvo.state import keys, minutes
+from corvo.state.access import AccessTable
 from corvo.state.claim_limits import Throttles, room
 from corvo.state.due import DueOrder
 from corvo.state.event_log import EventLog
@@ -87,6 +88,7 @@ class Tables:
         self.event_log = EventLog(self.overlay)
         self.throttles = Throttles(self.put_record)
         self.schedules = Schedules()
+        self.access = AccessTable(self.put_record, self.put)
         self.ended: deque[tuple[Job, Outcome]] = deque()  # jobs with extras whose cascades have not run yet
         self.tellings = 0  # dependents that were told of an end in the current entry
         self._jobs: dict[str, Job] = {}
@@ -125,6 +127,7 @@ class Tables:
         self.event_log.recall(kv)
         self.throttles.recall(kv)
         self.schedules.recall(kv)
+        self.access.recall(kv)
 
     @property
     def now(self) -> int:

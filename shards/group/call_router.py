@@ -7,6 +7,7 @@ A gateway speaks to the shards of its own node only. A replica that does not lea
 from collections.abc import Callable
 
 from corvo.model.errors import Refused
+from corvo.queries.access.follow_access import FollowAccess
 from corvo.queries.cluster import GetIndex, GetStatus
 from corvo.queries.events import GetEvents
 from corvo.queries.feed import Pull, Scan
@@ -21,7 +22,9 @@ from shards.intake.refusals import FULL, LOST, NO_LEADER
 from shards.intake.waiters import PendingCall
 
 SWEEP_EVERY_NS = 1_000_000_000
-_ANSWERED_HERE = frozenset(ask.__struct_config__.tag for ask in (GetStatus, GetIndex, GetEvents, Pull, Scan))
+_ANSWERED_HERE = frozenset(
+    ask.__struct_config__.tag for ask in (GetStatus, GetIndex, GetEvents, FollowAccess, Pull, Scan)
+)
 
 
 class CallRouter:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from corvo.endpoint import Read
 from corvo.model.errors import Refusal
+from corvo.queries.access.follow_access import FollowAccess
 from corvo.queries.cluster import GetStatus, ShardStatus
 from corvo.queries.feed import FeedBatch, Pull, Scan
 from corvo.queries.members import AddNode, MoveLeader, RemoveNode
@@ -17,6 +18,7 @@ from shards.intake.refusals import NO_LEADER
 from shards.intake.waiters import PendingCall
 from shards.storage.write_batcher import WriteBatcher
 
+BEHIND_MAX = 100  # entries; a follower under load is always a few behind, and still current
 _MEMBER_CHANGES = (AddNode, RemoveNode, MoveLeader)
 
 
@@ -60,6 +62,9 @@ class Queries:
             elif isinstance(waiting.ask, Scan):
                 piece = self._feed.scan(waiting.ask.start, waiting.ask.records_max, self._batcher.durable_index)
                 self._admission.answer(waiting.peer, waiting.call_id, piece)
+            elif isinstance(waiting.ask, FollowAccess):
+                news = self._tables.access.news(waiting.ask.after, self._is_current())
+                self._admission.answer(waiting.peer, waiting.call_id, news)
             elif isinstance(waiting.ask, _MEMBER_CHANGES):
                 self._change_members(waiting)
         if reads:
@@ -87,6 +92,10 @@ class Queries:
         if isinstance(read, Why):
             return read.explain(self._tables, self._demand)
         return read.read(self._tables)
+
+    def _is_current(self) -> bool:
+        """Whether this replica knows what the group has decided, but for a moment."""
+        return self._core.leader_id is not None and self._core.entries_behind <= BEHIND_MAX
 
     def _demand(self, queue: str) -> Demand:
         return self._presence.demand(queue, self._monotonic_ns(), self._admission.waiters.waits_for(queue))

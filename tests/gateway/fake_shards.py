@@ -18,6 +18,7 @@ from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.jobs.fetch import Fetch
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
+from corvo.queries.access.follow_access import FollowAccess
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ShardStatus
 from corvo.queries.events import EventsFound, GetEvents
 from corvo.queries.job import Await
@@ -104,6 +105,8 @@ class FakeShards:
             return any(machine.tables.has_pending(queue) for queue in ask.queues)
         if isinstance(ask, GetEvents):
             return ask.look(machine.tables.event_log)
+        if isinstance(ask, FollowAccess):
+            return machine.tables.access.news(ask.after, is_current=True)
         if isinstance(ask, GetStatus):
             return self.statuses.get((shard, ask.node_id)) or a_status(shard)
         if isinstance(ask, AddNode | RemoveNode | MoveLeader):

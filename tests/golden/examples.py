@@ -84,6 +84,7 @@ from corvo.state.locks import Lock
 from corvo.state.minutes import MINUTE_NS
 from corvo.state.schedules import CatchUp, JobTemplate, Schedule
 from corvo.state.tables import Applied
+from tests.golden import access_examples
 
 AT = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 ID = "s03_job_18866b26d5a7000000000abcde"
@@ -297,6 +298,7 @@ QUERIES: dict[str, Any] = {
     "why": Why(ID),
     "get_schedule": GetSchedule("nightly"),
     "list_schedules": ListSchedules(),
+    **access_examples.QUERIES,
     "get_jobs": GetJobs([ID, ID_2]),
     "get_bulk": GetBulk(BULK_ID),
     "list_bulks": ListBulks(100),
@@ -395,6 +397,7 @@ RESULTS: dict[str, Any] = {
     ),
     "get_schedule": SCHEDULE,
     "list_schedules": [SCHEDULE],
+    **access_examples.RESULTS,
     "act_on_jobs": [None, Refused("WRONG_STATE", "not now")],
     "begin_bulk": None,
     "claim_bulk": BULK,
@@ -414,6 +417,7 @@ RECORDS: dict[str, Any] = {
     "worker": WORKER,
     "batch": BATCH,
     "schedule": SCHEDULE,
+    **access_examples.RECORDS,
     "bulk": BULK,
     "bulk_memo": Memo(3, [ID, ID_2], AT, 60_000),
     "page": EventPage(AT, [EVENT]),
@@ -451,6 +455,7 @@ KEYS: dict[str, bytes] = {
     "batch": keys.batch(BATCH_ID),
     "batch_ask": keys.batch_ask(BATCH_ID, 2**62 + 11),
     "schedule": keys.schedule(SCHEDULE_ID),
+    **access_examples.KEYS,
     "bulk": keys.bulk(BULK_ID),
     "bulk_ended": keys.bulk_ended(BULK_ID),
     "bulk_ids": keys.bulk_ids(BULK_ID),

@@ -21,6 +21,7 @@ from corvo.queries import QUERIES
 from corvo.rules.batches import decode_batch
 from corvo.rules.bulk import decode_bulk, decode_memo
 from corvo.rules.errands.register import ERRANDS, decode_errand
+from corvo.state.access import decode_key, decode_namespace, decode_role, decode_sso
 from corvo.state.event_log import decode_page
 from corvo.state.locks import Lock
 from corvo.state.schedules import decode_schedule
@@ -59,6 +60,10 @@ _RECORD_DECODERS = {
     "worker": decode_worker,
     "batch": decode_batch,
     "schedule": decode_schedule,
+    "api_key": decode_key,
+    "role": decode_role,
+    "namespace": decode_namespace,
+    "sso": decode_sso,
     "bulk": decode_bulk,
     "bulk_memo": decode_memo,
     "page": decode_page,

@@ -12,6 +12,7 @@ from tests.tidy.house import Module, Rule, caught, dotted, modules, violations, 
 # The only files that may catch everything: each ends something or passes it on. Path → how often. Edit with care.
 BROAD_EXCEPT_ALLOWED: dict[str, int] = {
     "gateway/app.py": 1,  # the outermost frame of a request
+    "gateway/access/registry.py": 2,  # a fault must neither end the following nor hide a revoked key from the others
     "gateway/mirror/database.py": 1,  # rolls back, then raises
     "shards/storage/sync_thread.py": 1,  # carries it from the thread to whoever waits there, who raises it
     "shards/storage/leveldb.py": 1,  # whatever LevelDB says, the handle is finished: raises DiskFailed
