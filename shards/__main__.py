@@ -28,7 +28,7 @@ from corvo.runtime.process import (
 from corvo.runtime.settings import Settings, retention_ms, worker_timeout_ms
 from corvo.state import keys
 from shards import raft
-from shards.courier.sockets import CourierSockets
+from shards.courier.links import CourierLinks
 from shards.errors import Distrusted, Replaced
 from shards.group.addresses import AddressBook
 from shards.group.config import GroupConfig
@@ -125,7 +125,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         )
     poller = zmq.Poller()
     callers = CallSocket(_call_address(run_dir, shard))
-    courier_sockets = CourierSockets(
+    courier_links = CourierLinks(
         context, {other: _call_address(run_dir, other) for other in range(identity.shards) if other != shard}, poller
     )
     replica = Replica(
@@ -139,7 +139,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         is_synced,
         group_config,
         identity.shards,
-        courier_sockets,
+        courier_links,
         UpkeepSettings(retention_ms(settings.retention), worker_timeout_ms(settings.worker_timeout)),
     )
     scrub = Scrub(disk)
@@ -168,7 +168,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         heartbeat.end()
         loop.close()
         callers.close()
-        courier_sockets.close()
+        courier_links.close()
         if peers is not None:
             peers.close()
         context.term()

@@ -26,7 +26,7 @@ from corvo.state.tables import Tables
 from corvo.wire import Entry, encode, operations_of
 from shards import raft
 from shards.courier.deliveries import Courier
-from shards.courier.sockets import Deliverer, NoDeliverer
+from shards.courier.links import Deliverer, NoDeliverer
 from shards.errors import Distrusted, Replaced
 from shards.feed import Feed
 from shards.group.call_router import CallRouter

@@ -16,9 +16,9 @@ import msgspec
 import structlog
 
 from corvo.endpoint import Query
+from corvo.links.serial_link import SerialLink
 from corvo.model.errors import Corrupt
 from corvo.queries.feed import FeedBatch, Pull, Scan, ScanPiece
-from gateway.mirror.link import ShardQuestions
 from gateway.mirror.rows import presence_rows, to_rows, to_stretch
 from gateway.mirror.shard_writes import Cursor, ShardWrite
 
@@ -53,7 +53,7 @@ class Sweep(msgspec.Struct):
 
 class Course(msgspec.Struct):
     shard: int
-    link: ShardQuestions
+    link: SerialLink
     after: int = 0  # committed up to here
     sweep: Sweep | None = msgspec.field(default_factory=lambda: Sweep(is_copy=False))
     is_following: bool = False

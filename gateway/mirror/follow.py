@@ -28,13 +28,13 @@ from typing import Any
 import structlog
 import zmq
 
+from corvo.links.serial_link import SerialLink
 from corvo.model.errors import Refusal
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.feed import FeedBatch, ScanPiece
 from gateway.mirror.contention import Contention
 from gateway.mirror.course import RETRY_MS, ROWS_PER_TRANSACTION, STALE_PIECE_MS, Course, FollowPace
 from gateway.mirror.databases import Databases
-from gateway.mirror.link import ShardQuestions
 from gateway.mirror.shard_writes import ShardWrite
 from gateway.mirror.store import AbsentDatabase, Store, UntrustedDatabase
 from gateway.readdb import rebuild_request
@@ -79,7 +79,7 @@ class MirrorFollower:
         every turn, at least once a second unless a turn takes longer."""
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._courses = [
-            Course(shard, ShardQuestions(context, shard, address), records_max=self._pace.records_max)
+            Course(shard, SerialLink(context, shard, address), records_max=self._pace.records_max)
             for shard, address in enumerate(self._addresses)
         ]
         poller = zmq.Poller()

@@ -15,8 +15,8 @@ import zmq
 from corvo import calls
 from corvo.calls import CallTable, OpenCall
 from corvo.endpoint import Operation, Query
+from corvo.links.shard_socket import ShardSocket
 from corvo.model.errors import Refusal
-from gateway.shards.shard_socket import ShardSocket
 
 SWEEP_S = 0.25
 

@@ -5,8 +5,6 @@ its leader; the answer names the last errand done there, and then the log may fo
 again: the other shard skips what it has done. Nothing here is remembered; a new leader finds it all in the outbox.
 """
 
-from itertools import count
-
 import msgspec
 
 from corvo.endpoint import Operation
@@ -15,7 +13,6 @@ from corvo.model.limits import DELIVERY_BYTES_MAX, ERRANDS_PER_DELIVERY
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
 from corvo.state.outbox import Outbox
-from corvo.wire import Call, Reply, decode_result, encode
 
 PATIENCE_MS = 2_000  # then it is sent again
 PAUSE_NS = 50_000_000  # after a refusal: the other shard may be electing a leader
@@ -25,7 +22,7 @@ _MS = 1_000_000
 class Round(msgspec.Struct):
     """A delivery under way, or the pause after one that was refused."""
 
-    call_id: int
+    is_under_way: bool
     ends_ns: int
 
 
@@ -34,30 +31,24 @@ class Courier:
         self._errands = errands
         self._rounds: dict[int, Round] = {}
         self._done: dict[int, int] = {}  # target → it has done all up to here, says it
-        self._numbers = count(1)
 
-    def set_out(self, now_ns: int) -> list[tuple[int, Call]]:
-        """Calls to make now, by shard."""
-        calls = []
+    def set_out(self, now_ns: int) -> list[tuple[int, Deliver]]:
+        """What to deliver now, by shard."""
+        deliveries = []
         for target in self._errands.targets():
             round_ = self._rounds.get(target)
             if (round_ is not None and now_ns < round_.ends_ns) or self._is_done(target):
                 continue
             first, errands = self._errands.waiting(target, ERRANDS_PER_DELIVERY, DELIVERY_BYTES_MAX)
-            call_id = next(self._numbers)
-            self._rounds[target] = Round(call_id, now_ns + PATIENCE_MS * _MS)
-            ask = encode(Deliver(self._errands.shard, first, errands))
-            calls.append((target, Call(call_id, PATIENCE_MS, ask)))
-        return calls
+            self._rounds[target] = Round(True, now_ns + PATIENCE_MS * _MS)
+            deliveries.append((target, Deliver(self._errands.shard, first, errands)))
+        return deliveries
 
-    def come_back(self, target: int, reply: Reply, now_ns: int) -> None:
-        round_ = self._rounds.get(target)
-        if round_ is None or round_.call_id != reply.id:
-            return  # of an earlier round; its answer is no longer needed
-        try:
-            done: int = decode_result(Deliver, reply)
-        except Refusal:
-            done = 0
+    def come_back(self, target: int, answer: int | Refusal, now_ns: int) -> None:
+        """`answer`: the last errand that the target has done."""
+        if not self.awaits(target):
+            return
+        done = 0 if isinstance(answer, Refusal) else answer
         # Never more than was given, whatever the other shard remembers: the log would be told of it for ever.
         self._done[target] = min(done, self._errands.given.get(target, 0))
         if self._is_done(target):
@@ -68,11 +59,11 @@ class Courier:
     def awaits(self, target: int) -> bool:
         """Whether an answer of this shard is still wanted."""
         round_ = self._rounds.get(target)
-        return round_ is not None and round_.call_id != 0
+        return round_ is not None and round_.is_under_way
 
     def turn_back(self, target: int, now_ns: int) -> None:
         """It could not be delivered: again after a pause."""
-        self._rounds[target] = Round(0, now_ns + PAUSE_NS)
+        self._rounds[target] = Round(False, now_ns + PAUSE_NS)
 
     def confirmations(self) -> list[Operation]:
         """What the log should be told."""

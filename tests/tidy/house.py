@@ -16,6 +16,7 @@ PACKAGES = ("corvo", "shards", "gateway")
 LEAVES = (
     "corvo/cli/",
     "corvo/client/",
+    "corvo/links/",
     "corvo/runtime/process.py",
     "corvo/runtime/certificate.py",
     "corvo/runtime/heartbeat.py",

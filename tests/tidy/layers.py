@@ -17,6 +17,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "engine",
         "wire",
         "calls",
+        "links",
         "client",
         "cli",
     ),

@@ -13,6 +13,7 @@ ABOVE_THE_CORE = (
     "gateway",
     "corvo.cli",
     "corvo.client",
+    "corvo.links",
     "corvo.runtime.process",
     "corvo.runtime.certificate",
     "corvo.runtime.heartbeat",

@@ -2,8 +2,7 @@
 
 import socket
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from gateway.mirror.shard_writes import Cursor, ShardWrite
 from gateway.readdb.minutes import MINUTE_COLUMNS
 from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 from tests.support.read_dbs import BOOT, Place
+from tests.support.waiting import eventually as eventually
 
 from .fake_shard import FakeShard
 
@@ -75,17 +75,6 @@ class Mirror:
         assert not self._thread.is_alive()
         if self.failure is not None:
             raise self.failure
-
-
-def eventually(is_so: Callable[[], Any], what: str = "", within_s: float = 8.0) -> Any:
-    """Wait for a condition, never for a duration."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = is_so()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"never came true: {what or is_so}"
-        time.sleep(0.005)
 
 
 def expected(shards: Sequence[FakeShard]) -> dict[str, list[Any]]:

@@ -204,7 +204,7 @@ def test_a_shard_that_lost_its_newest_entries_is_scanned(tmp_path, place, shards
 
 
 def test_answers_too_big_for_a_frame_are_asked_for_in_smaller_parts(tmp_path, place, shards, monkeypatch):
-    monkeypatch.setattr("gateway.shards.shard_socket.MESSAGE_BYTES_MAX", 20_000)
+    monkeypatch.setattr("corvo.links.shard_socket.MESSAGE_BYTES_MAX", 20_000)
     for number in range(20):
         shards[0].apply(enqueue(number, payload=b'"%s"' % (b"x" * 4_000)))
     with Mirror(tmp_path, place, shards, records_max=100):

@@ -290,7 +290,7 @@ def test_a_shard_can_die_many_times() -> None:
 
 def test_a_message_over_the_size_limit_costs_the_connection_and_not_the_shard(monkeypatch: pytest.MonkeyPatch) -> None:
     """libzmq alone would never connect again."""
-    monkeypatch.setattr("gateway.shards.shard_socket.MESSAGE_BYTES_MAX", 20_000)
+    monkeypatch.setattr("corvo.links.shard_socket.MESSAGE_BYTES_MAX", 20_000)
 
     async def test() -> None:
         async with a_line() as line:

@@ -1,15 +1,14 @@
 """The leader's courier: one delivery at a time for each shard, patience, pauses, and one confirmation for each round.
 
-No socket, no clock: calls come out, replies go in, and the two machines between which it runs are real.
+No socket, no clock: deliveries come out, answers go in, and the two machines between which it runs are real.
 """
 
 from pathlib import Path
 
 import pytest
 
-from corvo import wire
 from corvo.endpoint import Operation
-from corvo.model.errors import Refused
+from corvo.model.errors import Refusal
 from corvo.model.job_extras import Chain, ChainStep, JobExtras, Outcome
 from corvo.model.limits import ERRANDS_PER_DELIVERY
 from corvo.ops.upkeep.confirm import Confirm
@@ -47,17 +46,7 @@ class Office:
         tables.seal()
 
     def set_out(self, at: int = START) -> list[tuple[int, Deliver]]:
-        found = []
-        for target, call in self.courier.set_out(at):
-            ask = wire.decode_ask(call.ask)
-            assert isinstance(ask, Deliver)
-            found.append((target, ask))
-        return found
-
-
-def the_call(office: Office, at: int = START) -> wire.Call:
-    [(_, call)] = office.courier.set_out(at)
-    return call
+        return self.courier.set_out(at)
 
 
 def test_without_errands_nobody_sets_out_and_nobody_waits() -> None:
@@ -111,9 +100,9 @@ def test_without_an_answer_all_of_it_is_carried_again_when_patience_ends() -> No
 def test_what_is_done_is_confirmed_until_the_log_knows_it_and_carried_no_more() -> None:
     office = Office()
     office.give(1, 2)
-    call = the_call(office)
+    office.set_out()
 
-    office.courier.come_back(1, wire.reply_to(call.id, 2), START)
+    office.courier.come_back(1, 2, START)
 
     assert office.courier.confirmations() == [Confirm(1, 2)]
     assert office.set_out() == []
@@ -126,8 +115,8 @@ def test_what_is_done_is_confirmed_until_the_log_knows_it_and_carried_no_more() 
 def test_the_next_errands_wait_until_the_confirmation_is_applied() -> None:
     office = Office()
     office.give(1)
-    call = the_call(office)
-    office.courier.come_back(1, wire.reply_to(call.id, 1), START)
+    office.set_out()
+    office.courier.come_back(1, 1, START)
     office.give(1)
     assert office.set_out() == []
 
@@ -141,8 +130,8 @@ def test_a_long_outbox_is_carried_in_parts() -> None:
     office = Office()
     office.give(1, ERRANDS_PER_DELIVERY + 1)
 
-    call = the_call(office)
-    office.courier.come_back(1, wire.reply_to(call.id, ERRANDS_PER_DELIVERY), START)
+    office.set_out()
+    office.courier.come_back(1, ERRANDS_PER_DELIVERY, START)
     office.apply(*office.courier.confirmations())
 
     [(_, deliver)] = office.set_out()
@@ -152,9 +141,9 @@ def test_a_long_outbox_is_carried_in_parts() -> None:
 def test_a_refusal_is_followed_by_a_pause_and_then_by_the_same_errands() -> None:
     office = Office()
     office.give(1)
-    call = the_call(office)
+    office.set_out()
 
-    office.courier.come_back(1, wire.reply_to(call.id, Refused("NO_LEADER", "nobody leads")), START)
+    office.courier.come_back(1, Refusal("NO_LEADER", "nobody leads"), START)
 
     assert office.courier.confirmations() == []
     assert office.courier.next_ns() == START + PAUSE_NS
@@ -174,27 +163,26 @@ def test_what_cannot_be_sent_is_sent_after_a_pause() -> None:
     assert len(office.set_out(START + PAUSE_NS)) == 1
 
 
-@pytest.mark.parametrize("late", [1, 0], ids=["of an earlier round", "of no round"])
-def test_an_answer_that_nobody_waits_for_changes_nothing(late: int) -> None:
+def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     office = Office()
     office.give(1)
-    early = the_call(office)
-    the_call(office, START + PATIENCE_NS)
+    office.set_out()
+    office.courier.turn_back(1, START)
 
-    office.courier.come_back(1, wire.reply_to(early.id * late, 1), START + PATIENCE_NS)
-    office.courier.come_back(2, wire.reply_to(early.id, 1), START + PATIENCE_NS)
+    office.courier.come_back(1, 1, START)
+    office.courier.come_back(2, 1, START)
 
     assert office.courier.confirmations() == []
-    assert office.set_out(START + PATIENCE_NS) == []
+    assert len(office.set_out(START + PAUSE_NS)) == 1
 
 
 def test_a_target_that_has_done_less_than_was_carried_gets_the_rest() -> None:
     """Its leader was replaced in the middle: what the answer names is what counts."""
     office = Office()
     office.give(1, 3)
-    call = the_call(office)
+    office.set_out()
 
-    office.courier.come_back(1, wire.reply_to(call.id, 1), START)
+    office.courier.come_back(1, 1, START)
     office.apply(*office.courier.confirmations())
 
     [(_, deliver)] = office.set_out()
@@ -205,9 +193,9 @@ def test_a_target_that_has_done_nothing_of_it_gets_it_again_after_a_pause() -> N
     """Otherwise two shards that have lost each other's count would fill their logs as fast as they can write."""
     office = Office()
     office.give(1)
-    call = the_call(office)
+    office.set_out()
 
-    office.courier.come_back(1, wire.reply_to(call.id, 0), START)
+    office.courier.come_back(1, 0, START)
 
     assert office.courier.confirmations() == []
     assert office.set_out() == []
@@ -218,14 +206,14 @@ def test_a_courier_that_rests_has_forgotten_everything_and_the_outbox_has_not() 
     office = Office()
     office.give(1)
     office.give(2)
-    calls = dict(office.courier.set_out(START))
-    office.courier.come_back(2, wire.reply_to(calls[2].id, 1), START)
+    office.set_out()
+    office.courier.come_back(2, 1, START)
 
     office.courier.rest()
 
     assert office.courier.confirmations() == []
     assert office.courier.next_ns() is None
-    office.courier.come_back(1, wire.reply_to(calls[1].id, 1), START)
+    office.courier.come_back(1, 1, START)
     assert office.courier.confirmations() == [], "an answer to a call of before"
     assert sorted(target for target, _ in office.set_out()) == [1, 2]
 
@@ -246,9 +234,9 @@ def test_a_target_that_remembers_more_than_was_ever_given_is_not_confirmed_for_e
     """The giver's state was lost and restored from an older copy; the numbers in between are gone."""
     office = Office()
     office.give(1)
-    call = the_call(office)
+    office.set_out()
 
-    office.courier.come_back(1, wire.reply_to(call.id, 7), START)
+    office.courier.come_back(1, 7, START)
     office.apply(*office.courier.confirmations())
 
     assert office.courier.confirmations() == []
@@ -268,10 +256,10 @@ def giving_rig(path: Path) -> Rig:
 def test_a_replica_writes_one_confirmation_for_an_answer(tmp_path: Path) -> None:
     rig = giving_rig(tmp_path / "db")
     courier = rig.replica.courier
-    [(target, call)] = courier.set_out(rig.monotonic_ns)
+    [(target, _)] = courier.set_out(rig.monotonic_ns)
     before = rig.commit_index
 
-    courier.come_back(target, wire.reply_to(call.id, 1), rig.monotonic_ns)
+    courier.come_back(target, 1, rig.monotonic_ns)
     for _ in range(5):
         rig.turn()
 
@@ -295,12 +283,12 @@ def test_a_replica_sleeps_until_patience_ends_and_no_longer(tmp_path: Path) -> N
 @pytest.mark.parametrize("is_answered", [False, True])
 def test_a_leader_that_starts_anew_finds_everything_in_the_outbox(tmp_path: Path, is_answered: bool) -> None:
     rig = giving_rig(tmp_path / "db")
-    [(target, call)] = rig.replica.courier.set_out(rig.monotonic_ns)
+    [(target, delivery)] = rig.replica.courier.set_out(rig.monotonic_ns)
     if is_answered:  # and dies before its log knows it
-        rig.replica.courier.come_back(target, wire.reply_to(call.id, 1), rig.monotonic_ns)
+        rig.replica.courier.come_back(target, 1, rig.monotonic_ns)
 
     rig.restart()
 
     [(again, repeated)] = rig.replica.courier.set_out(rig.monotonic_ns)
-    assert (again, repeated.ask) == (target, call.ask)
+    assert (again, repeated) == (target, delivery)
     rig.kill()

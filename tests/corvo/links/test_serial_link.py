@@ -3,12 +3,11 @@ import time
 import pytest
 import zmq
 
+from corvo.links.serial_link import SerialLink
 from corvo.model.errors import Refusal, Refused
 from corvo.queries.feed import FeedBatch, Pull
 from corvo.wire import decode_ask, decode_calls, encode_replies, reply_to
-from gateway.mirror.link import ShardQuestions
-
-from .mirrors import eventually
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -18,7 +17,7 @@ def ends(tmp_path):
         router.setsockopt(zmq.LINGER, 0)
         router.setsockopt(zmq.RCVTIMEO, 5_000)
         router.bind(f"ipc://{tmp_path}/s")
-        link = ShardQuestions(context, 0, f"ipc://{tmp_path}/s")
+        link = SerialLink(context, 0, f"ipc://{tmp_path}/s")
         yield link, router
         link.close()
 
@@ -88,7 +87,7 @@ def test_a_refusal_is_an_answer(ends):
 
 def test_nothing_is_sent_to_a_shard_that_is_not_there(tmp_path):
     with zmq.Context() as context:
-        link = ShardQuestions(context, 0, f"ipc://{tmp_path}/nobody")
+        link = SerialLink(context, 0, f"ipc://{tmp_path}/nobody")
 
         assert not link.ask(Pull(0, 0, 10), 1_000, time.monotonic())
 
@@ -101,7 +100,7 @@ def test_a_line_that_drops_takes_the_question_with_it(tmp_path):
     with zmq.Context() as context:
         router = context.socket(zmq.ROUTER)
         router.bind(f"ipc://{tmp_path}/s")
-        link = ShardQuestions(context, 0, f"ipc://{tmp_path}/s")
+        link = SerialLink(context, 0, f"ipc://{tmp_path}/s")
         up(link)
         asked(link)
 

@@ -1,4 +1,4 @@
-"""A ZeroMQ connection to one shard, for the gateway's client and for the mirror. Nothing here blocks.
+"""A ZeroMQ connection to one shard. Nothing here blocks.
 
 `socket` and `events` are for the owner's poller. Their descriptors only signal edges: after each signal, and after each
 send, everything that has arrived must be taken.

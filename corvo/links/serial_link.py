@@ -1,10 +1,10 @@
-"""The mirror's requests to one shard: one at a time, with a deadline.
+"""A connection to one shard with at most one request under way, for the mirror and for couriers.
 
-A request ends when its deadline passes or the connection is lost. It is not repeated, because the mirror may need
-something else by then. A late answer is ignored. The connection's own events wake the mirror, so that a shard that
-comes back gets a request at once.
+A request is given up when its deadline passes or the connection is lost, and another is sent: by then the owner may
+want something else. An answer to a request that was given up is ignored. The connection's own events wake the owner, so
+that a shard that comes back is asked at once.
 
-Synchronous: the loop of `follow.py` polls `socket` and `events`.
+Synchronous: the owner polls `socket` and `events`.
 """
 
 import time
@@ -14,19 +14,17 @@ import structlog
 import zmq
 
 from corvo.calls import CallTable, OpenCall
-from corvo.endpoint import Query
-from corvo.model.errors import Refusal
-from corvo.queries.feed import FeedBatch, ScanPiece
+from corvo.endpoint import Operation, Query
+from corvo.links.shard_socket import ShardSocket
 from corvo.wire import Call
-from gateway.shards.shard_socket import ShardSocket
 
 log = structlog.get_logger()
 
 
-class ShardQuestions:
+class SerialLink:
     def __init__(self, context: "zmq.Context[Any]", shard: int, address: str) -> None:
         self._connection = ShardSocket(context, shard, address)
-        self._table = CallTable(shard, waits_for_leader=False)  # any replica answers the mirror
+        self._table = CallTable(shard, waits_for_leader=False)  # the owner decides what to ask next
         self._call: OpenCall | None = None
         self.deadline_at = 0.0
 
@@ -46,11 +44,11 @@ class ShardQuestions:
     def is_asking(self) -> bool:
         return self._call is not None
 
-    def ask(self, query: Query, deadline_ms: int, now: float) -> bool:
+    def ask(self, ask: Operation | Query, deadline_ms: int, now: float) -> bool:
         """Sends the request, which cancels the one before it at both ends. False if it could not be sent."""
         forgotten = [] if self._call is None else [Call(self._call.call_id, 0, b"")]
         self.forget()
-        call = OpenCall(query, now, now + deadline_ms / 1000)
+        call = OpenCall(ask, now, now + deadline_ms / 1000)
         self._table.add(call)
         self._table.send(now, lambda calls: self._connection.send(forgotten + calls))
         if not call.is_sent:
@@ -68,14 +66,13 @@ class ShardQuestions:
         """Stops waiting for the answer: another request is due."""
         self.deadline_at = 0.0
 
-    def receive(self) -> FeedBatch | ScanPiece | Refusal | None:
-        """The answer to the request, if it has arrived."""
+    def receive(self) -> Any:
+        """The answer to the request, a result or a `Refusal`; None if it has not arrived."""
         for fault in self._table.receive(self._connection.receive(), time.monotonic()):
             log.error("result refused", shard=self._table.shard, reason=fault)
         if self._call is None or not self._call.is_over():
             return None
-        answer: FeedBatch | ScanPiece | Refusal = self._call.outcome
-        self._call = None
+        answer, self._call = self._call.outcome, None
         return answer
 
     def notice(self) -> bool:
