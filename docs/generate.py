@@ -96,6 +96,8 @@ ERRORS = {
     "PARSE_ERROR": "The body is not JSON, not UTF-8, or nested too deeply.",
     "VALIDATION_ERROR": "The JSON is well formed, but a field is unknown, missing or out of range; `field` names it.",
     "BAD_REQUEST": "The request is malformed: two lengths, a bad URL, or versions that do not match.",
+    "SIGN_ON_FAILED": "The sign-on was not begun by this browser, is too old, or the issuer refused it. Begin again.",
+    "SIGN_ON_UNAVAILABLE": "The sign-on issuer cannot be reached, so that no token can be verified.",
     "UNAUTHORIZED": "No credential, or one that is unknown, disabled or expired. Send `X-API-Key` or a bearer token.",
     "FORBIDDEN": "The key or person lacks the permission that the sentence names, or the queue is outside its scope.",
     "NOT_FOUND": "No route has this path; `/docs` lists all routes.",
