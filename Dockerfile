@@ -24,8 +24,9 @@ RUN groupadd --gid 10001 corvo \
     && install --directory --owner=corvo --group=corvo --mode=0700 /data /secret
 COPY --from=build /opt/corvo /opt/corvo
 # The root file system may be read-only: bytecode is compiled above, and all that is written is below /data.
-# /secret is for a volume that the nodes of a cluster share (docs/how-to/run-a-cluster.md).
-ENV PATH=/opt/corvo/bin:$PATH PYTHONDONTWRITEBYTECODE=1 CORVO_DATA_DIR=/data
+# /secret is for a volume that the nodes of a cluster share (docs/how-to/run-a-cluster.md). Other machines reach the
+# server: it needs CORVO_ADMIN_PASSWORD_FILE (docs/how-to/secure-a-server.md).
+ENV PATH=/opt/corvo/bin:$PATH PYTHONDONTWRITEBYTECODE=1 CORVO_DATA_DIR=/data CORVO_BIND=:8080
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

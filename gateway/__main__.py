@@ -88,7 +88,7 @@ def _inherited() -> socket.socket:
 
 
 def _rate_limits(settings: Settings) -> RateLimits | None:
-    if settings.rate_limit == "off":
+    if settings.rate_limit != "on":
         return None
     return RateLimits(
         Rate(settings.rate_limit_read_rps, settings.rate_limit_read_burst),

@@ -55,7 +55,12 @@ ROLES: dict[str, tuple[Permission, ...]] = {
         *(Permission(resource, _EVERY) for resource in ("jobs", "bulk", "batches", "schedules", "queues")),
         *(Permission(resource, _EVERY) for resource in ("cluster", "admin", "payloads")),
     ),
-    "worker": (Permission("jobs", _WORK), Permission("batches", ("read", "write")), Permission("payloads", ("see",))),
+    "worker": (
+        Permission("jobs", _WORK),
+        Permission("batches", ("read", "write")),
+        Permission("payloads", ("see",)),
+        Permission("docs", ("read",)),
+    ),
     "readonly": (Permission(EVERYTHING, READS),),
 }
 
@@ -71,6 +76,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     home: str = DEFAULT  # the namespace that it belongs to; another than `namespace` when it has chosen one
     queue_scope: tuple[str, ...] = ()  # globs; empty: every queue of the namespace
     key_hash: str = ""
+    expires_at: int = 0  # ns; 0: never
     known: dict[str, bool] = msgspec.field(default_factory=dict)  # what `may` found before
 
     def may(self, access: str) -> bool:
@@ -119,3 +125,5 @@ def built_in(name: str, kind: Literal["anonymous", "password", "key", "person", 
 
 
 ANONYMOUS = built_in("anonymous", "anonymous", "admin")  # every client, where authentication is off
+# A client without a credential, where none is needed.
+NOBODY = Principal(name="", kind="anonymous", roles=(), permissions=())

@@ -38,7 +38,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Every field is a flag (`--data-dir`), a variable (`CORVO_DATA_DIR`) and a key of the file (`data_dir`)."""
 
     data_dir: Annotated[str, Meta(min_length=1, description="directory of all data of this node")] = "data"
-    bind: Annotated[str, Meta(description="address and port for HTTP; :8080 means every address")] = ":8080"
+    bind: Annotated[str, Meta(description="address and port for HTTP; :8080 means every address")] = "127.0.0.1:8080"
+    auth: Annotated[
+        Literal["auto", "on", "off"],
+        Meta(description="on: every request needs a credential; auto: on, except on loopback without any credential"),
+    ] = "auto"
+    admin_password_file: Annotated[
+        str, Meta(description="file with a password that is accepted as the key of an admin; its owner's alone")
+    ] = ""
     tls_cert: Annotated[
         str, Meta(description="file with the certificate and its chain (PEM); turns HTTP off and HTTPS on")
     ] = ""
@@ -119,12 +126,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str, Meta(description="origins of web pages that may use HTTP, with commas between them, or *; empty: none")
     ] = ""
     rate_limit: Annotated[
-        Literal["on", "off"], Meta(description="on: refuse requests of a client address beyond the rates below")
-    ] = "off"
+        Literal["auto", "on", "off"],
+        Meta(description="refuse requests beyond the rates below; auto: of clients with a credential only"),
+    ] = "auto"
     rate_limit_read_rps: Annotated[float, Meta(gt=0, le=1e9, description="reads a second of one client")] = 2000.0
     rate_limit_read_burst: Annotated[float, Meta(ge=1, le=1e9, description="reads at once of one client")] = 4000.0
     rate_limit_write_rps: Annotated[
-        float, Meta(gt=0, le=1e9, description="writes a second of one client; each job of a batch counts")
+        float, Meta(gt=0, le=1e9, description="writes a second of one client; each job of a batch or frame counts")
     ] = 1000.0
     rate_limit_write_burst: Annotated[float, Meta(ge=1, le=1e9, description="writes at once of one client")] = 2000.0
     shutdown_timeout: Annotated[

@@ -80,7 +80,7 @@ FEATURES = Section(
 OVERVIEW = Section(
     "Architecture overview",
     (
-        works("overview-http-port", "HTTP API at `:8080`", "`--bind`, by default `:8080`."),
+        works("overview-http-port", "HTTP API at `:8080`", "`--bind`, by default `127.0.0.1:8080`."),
         not_yet("overview-ui-path", "web UI at `:8080/ui`", "console", "Nothing is served there.", Http("GET /ui/")),
         works("overview-raft-port", "Raft at `:9400`", "`--raft-bind`; shard *i* listens *i* ports further on."),
         works(

@@ -154,7 +154,7 @@ def _flag(name: str, seed: str, line: str, where: str) -> Row:
 FLAGS = Section(
     "CLI flags",
     (
-        _flag("bind", "--bind :8080", "--bind :8080", "The default."),
+        _flag("bind", "--bind :8080", "--bind :8080", "By default `127.0.0.1:8080`."),
         _flag("data-dir", "--data-dir data", "--data-dir data", "The default."),
         _flag("raft-bind", "--raft-bind :9000", "--raft-bind :9000", "By default `:9400`, as in corvo-design.md."),
         _flag("raft-advertise", "--raft-advertise", "--raft-advertise 127.0.0.1:9400", "Worked out when not given."),

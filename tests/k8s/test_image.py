@@ -13,7 +13,7 @@ import pytest
 from corvo.runtime.certificate import load_certificate
 from docs.generate import PAGE_ROUTES
 from tests.client.playback import playing
-from tests.k8s.test_manifests import container, pod
+from tests.k8s.test_manifests import container, pod, variables
 from tests.support.authority import Authority
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,7 @@ def test_it_starts_a_server_on_the_volume() -> None:
     assert json.loads(instruction("ENTRYPOINT")) == [*PROJECT["project"]["scripts"]]
     assert json.loads(instruction("CMD")) == container()["args"]
     assert instruction("VOLUME") == "/data"
+    assert f"CORVO_BIND={variables()['CORVO_BIND']}\n" in TEXT
 
 
 def test_its_ports_are_those_of_the_pod() -> None:

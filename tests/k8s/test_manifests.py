@@ -7,6 +7,7 @@ import pytest
 
 from corvo.cli.supervise.programs import STOP_MARGIN_S
 from corvo.runtime.addresses import check_reachable, split_address
+from corvo.runtime.admin_password import exposure, read_password
 from corvo.runtime.process import read_secret
 from corvo.runtime.settings import ENV_PREFIX, Settings, load, names
 from docs.generate import PAGE_ROUTES
@@ -75,6 +76,7 @@ def test_kustomize_knows_every_file() -> None:
 
 def test_every_variable_is_a_setting_that_the_server_accepts() -> None:
     given = [*variables(), *(variable["name"] for variable in container()["env"])]
+    given.remove("CORVO_API_KEY_FILE")  # of `corvo` in the pod, not of the server
 
     assert {name.removeprefix(ENV_PREFIX).lower() for name in given} <= set(names())
     assert len(given) == len(set(given))
@@ -163,6 +165,19 @@ def test_the_server_accepts_a_secret_of_that_mode(tmp_path: Path) -> None:
 
     assert read_secret(str(file)) is not None
     assert read_keys(str(file)) is not None
+
+
+def test_the_admin_password_is_in_a_secret_of_its_own_and_the_command_line_in_the_pod_uses_it(tmp_path: Path) -> None:
+    folder, _, key = settings().admin_password_file.rpartition("/")
+    secret = volume(mounts()[folder])["secret"]
+    file = tmp_path / "password"
+    file.write_text("a-password-for-tests\n")
+    file.chmod(secret["defaultMode"])
+
+    assert (secret["secretName"], key) == ("corvo-admin", "password")
+    assert variables()["CORVO_API_KEY_FILE"] == settings().admin_password_file
+    assert read_password(str(file)) == "a-password-for-tests"
+    assert exposure(settings()) == ""
 
 
 def test_three_nodes_find_each_other_by_the_name_of_their_service() -> None:

@@ -18,6 +18,7 @@ LEAVES = (
     "corvo/client/",
     "corvo/links/",
     "corvo/runtime/process.py",
+    "corvo/runtime/admin_password.py",
     "corvo/runtime/certificate.py",
     "corvo/runtime/heartbeat.py",
 )

@@ -15,6 +15,7 @@ ABOVE_THE_CORE = (
     "corvo.client",
     "corvo.links",
     "corvo.runtime.process",
+    "corvo.runtime.admin_password",
     "corvo.runtime.certificate",
     "corvo.runtime.heartbeat",
 )

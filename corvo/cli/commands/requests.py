@@ -3,12 +3,14 @@
 import functools
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
 
 import typer
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from corvo.client.http import Client
 
 OK, REFUSED, MISUSED = 0, 1, 2
+KEY_FILE = "CORVO_API_KEY_FILE"  # a file with the key, when --api-key is not given
 
 OutputName = Literal["table", "json"]
 ServerUrl = Annotated[
@@ -179,6 +182,16 @@ def is_this_machine(server: str) -> bool:
     return is_loopback(join_address(urlsplit(server).hostname or "", 0))
 
 
+def _key_of_file(path: str) -> str | None:
+    """For containers, where secrets are files. The key never stands in a variable or a command line then."""
+    if not path:
+        return None
+    try:
+        return Path(path).read_text(encoding="latin-1").strip()
+    except OSError as error:
+        stop(MISUSED, f"{KEY_FILE} names {path}, which cannot be read: {(error.strerror or str(error)).lower()}")
+
+
 @contextmanager
 def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
     """A client for the length of a command. A refusal, or no answer at all, ends the command with an error."""
@@ -187,11 +200,12 @@ def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "I
     from corvo.client.trust import BadAuthority  # lazy: httpx
 
     flags = _connection.get(Connection())
-    if flags.api_key and not (flags.api_key.isascii() and flags.api_key.isprintable()):
+    api_key = flags.api_key or _key_of_file(os.environ.get(KEY_FILE, ""))
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
         stop(MISUSED, "the API key has a character that an HTTP header cannot carry")
     try:
         with Client(
-            server, timeout_s=timeout_s, deadline_s=deadline_s, ca_cert=flags.ca_cert, api_key=flags.api_key
+            server, timeout_s=timeout_s, deadline_s=deadline_s, ca_cert=flags.ca_cert, api_key=api_key
         ) as client:
             yield client
     except (BadServer, BadAuthority) as error:

@@ -1,8 +1,8 @@
 """`corvo server`: make the data directory ready, then keep the node's processes running until a signal.
 
 Errors are found here, before any process starts, and reported in one line: settings, a second server on the same
-directory, a directory made for something else, a port in use, an unusable secret, a certificate without its key. Each
-is a `CannotStart`, exit code 2.
+directory, a directory made for something else, a port in use, an unusable secret, a certificate without its key, an
+address that is open to everybody. Each is a `CannotStart`, exit code 2.
 """
 
 import errno
@@ -27,7 +27,8 @@ from corvo.cli.supervise.bootstrap import BOOTSTRAP, NotFounded, find_cluster
 from corvo.cli.supervise.ports import listen_once
 from corvo.cli.supervise.programs import Program, Unwritable, programs, render
 from corvo.cli.supervise.supervisor import supervise
-from corvo.runtime.addresses import split_address
+from corvo.runtime.addresses import is_loopback, split_address
+from corvo.runtime.admin_password import BadPassword, exposure, read_password
 from corvo.runtime.certificate import BadCertificate, load_certificate
 from corvo.runtime.clustering import is_clustered, shard_address, unreachable_address
 from corvo.runtime.process import (
@@ -62,6 +63,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
     `parts` and `bootstrap` take the place of the node's programs in tests.
     """
     settings = _settled(settings)
+    check_credentials(settings)
     data_dir = Path(settings.data_dir)
     make_directories(data_dir)
     try:
@@ -95,7 +97,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
 
 def _settled(settings: Settings) -> Settings:
     """What depends on where and how we were started, decided for the processes, which run in the data directory."""
-    files = ("cluster_secret_file", "tls_cert", "tls_key")
+    files = ("cluster_secret_file", "admin_password_file", "tls_cert", "tls_key")
     if settings.bootstrap and not settings.cluster_secret_file:
         settings = msgspec.structs.replace(settings, cluster_secret_file=str(Path(settings.data_dir, SECRET)))
     return msgspec.structs.replace(
@@ -197,6 +199,16 @@ def make_secret(path: Path) -> None:
             f"cannot make the cluster's secret {path}: {_reason(error)}; choose another --cluster-secret-file"
         ) from None
     print(f"corvo: the cluster's secret is in {path}; give every node that joins a copy of it", file=sys.stderr)
+
+
+def check_credentials(settings: Settings) -> None:
+    """Refuse a server that would be open to others by mistake, and a password that cannot be used."""
+    if fault := exposure(settings):
+        raise CannotStart(fault)
+    try:
+        read_password(settings.admin_password_file)
+    except BadPassword as error:
+        raise CannotStart(str(error)) from None
 
 
 def check_secret(path: str) -> None:
@@ -315,11 +327,14 @@ def url_of(bind: str, is_secure: bool = False) -> str:
 def banner(settings: Settings) -> str:
     url = url_of(settings.bind, is_secure=bool(settings.tls_cert))
     options = "" if settings.fsync == "on" else "   fsync is off: a power cut may lose acknowledged jobs\n"
+    if settings.auth == "off" and not is_loopback(settings.bind):
+        options += "   auth is off: whoever reaches this address is an admin\n"
+    credential = f' -H "x-api-key: $(cat {settings.admin_password_file})"' if settings.admin_password_file else ""
     return (
         f"\n   Corvo {corvo.__version__} on {url}   {settings.shards} shards, data in {settings.data_dir}\n{options}\n"
-        f"   curl {url}/api/v1/enqueue -H 'content-type: application/json'"
+        f"   curl {url}/api/v1/enqueue{credential} -H 'content-type: application/json'"
         ' -d \'{"queue": "hello", "payload": {"name": "world"}}\'\n'
-        f"   curl {url}/api/v1/fetch -H 'content-type: application/json'"
+        f"   curl {url}/api/v1/fetch{credential} -H 'content-type: application/json'"
         ' -d \'{"queues": ["hello"], "worker_id": "me"}\'\n\n'
         f"   corvo top shows what happens; Ctrl-C stops the server\n"
     )

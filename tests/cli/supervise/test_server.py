@@ -18,6 +18,7 @@ from corvo.cli.supervise.server import (
     await_orphans,
     banner,
     check_certificate,
+    check_credentials,
     check_driver,
     check_http_server,
     check_identity,
@@ -86,6 +87,29 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None,
 
     with pytest.raises(CannotStart, match=words):
         check_secret(str(tmp_path / "secret"))
+
+
+@pytest.mark.parametrize("bind", [":8080", "0.0.0.0:8080", "[::]:8080", "10.0.0.1:8080", "corvo.example.org:8080"])
+def test_a_server_that_others_reach_needs_a_credential_or_a_word(bind: str, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("0123456789abcdef")
+    password.chmod(0o600)
+
+    with pytest.raises(CannotStart, match=r"give --admin-password-file FILE .*--auth on .* or --auth off"):
+        check_credentials(Settings(bind=bind))
+    check_credentials(Settings(bind=bind, admin_password_file=str(password)))
+    check_credentials(Settings(bind=bind, auth="on"))
+    check_credentials(Settings(bind=bind, auth="off"))
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:0", "127.1.2.3:80", "[::1]:8080", "localhost:8080"])
+def test_a_server_on_loopback_needs_none(bind: str) -> None:
+    check_credentials(Settings(bind=bind))
+
+
+def test_an_admin_password_that_cannot_be_used_stops_the_start_whatever_the_address(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="cannot be read: no such file or directory"):
+        check_credentials(Settings(admin_password_file=str(tmp_path / "none")))
 
 
 def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +256,11 @@ def test_the_banner_shows_where_and_two_commands() -> None:
 
     assert shown.count("curl http://localhost:9090/api/v1/") == 2
     assert "fsync is off" in shown and "fsync" not in banner(Settings())
-    assert "curl https://localhost:8080/" in banner(Settings(tls_cert="c", tls_key="k"))
+    assert "curl https://127.0.0.1:8080/" in banner(Settings(tls_cert="c", tls_key="k"))
+    guarded = banner(Settings(bind=":9090", admin_password_file="/etc/p"))
+    assert guarded.count('-H "x-api-key: $(cat /etc/p)"') == 2 and "auth is off" not in guarded
+    assert "auth is off" in banner(Settings(bind=":9090", auth="off"))
+    assert "auth is off" not in banner(Settings(auth="off"))
     assert url_of("[::1]:80") == "http://[::1]:80"
     assert url_of("[::1]:80", is_secure=True) == "https://[::1]:80"
     assert url_of(":443", is_secure=True) == "https://localhost:443"

@@ -45,7 +45,7 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default() -> No
 
     settings, origins = load(flags, environ, file_text)
 
-    assert (settings.shards, settings.log_level, settings.fsync, settings.bind) == (3, "error", "off", ":8080")
+    assert (settings.shards, settings.log_level, settings.fsync, settings.bind) == (3, "error", "off", "127.0.0.1:8080")
     assert [origins[name] for name in ("shards", "log_level", "fsync", "bind")] == [
         "flag",
         "environment",
