@@ -113,7 +113,7 @@ class Plan(NamedTuple):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route of the HTTP interface.
+    """One route of the HTTP API.
 
     Derived from these: the router, OpenAPI, the reference page, the client's methods (`corvo/client/derive.py`), plain
     commands (`corvo/cli/commands/derived.py`), and the route tables of the tests.

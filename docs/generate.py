@@ -48,15 +48,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 
 PAGE_ROUTES = {
     "/": "redirects a browser to `/docs`",
-    "/docs": "this interface for people: an index, a search, an example of every request and answer",
-    "/openapi.json": "this interface as OpenAPI 3.1, for tools",
+    "/docs": "this API for people: an index, a search, an example of every request and answer",
+    "/openapi.json": "this API as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "the same as `/metrics`, for older dashboards",
-    "/livez": "200 while every process of the node sends heartbeats, else 503; it asks no shard. For a liveness probe",
+    "/livez": "200 while every process of the node sends heartbeats, else 503; queries no shard. For a liveness probe",
     "/healthz": "503 when the node is `unavailable`, else 200; `health` has the level and its reasons, `shards` the "
     "state and leader of each shard",
-    "/readyz": "200 while the node is not `unavailable`, read.db can be read and the server does not stop; in the "
-    "first 15 s also only if read.db is at most 10 s behind. `?verbose` says what the node waits for. "
+    "/readyz": "200 while the node is not `unavailable`, read.db can be read and the server is not stopping; in the "
+    "first 15 s, read.db must also be at most 10 s behind. `?verbose` shows what the node waits for. "
     "For a readiness probe",
 }
 
@@ -85,11 +85,11 @@ DIAGRAM = """\
                                              │
                                              └──give_up──▶ dead
 
- hold leads from scheduled, pending, active and retrying to held; approve from there to pending, reject to dead
- cancel leads from scheduled, pending, active, retrying and held to cancelled
- expire leads from the same states to dead, and forsake from scheduled, when a job that it waits for is lost
- run_again leads from dead, cancelled, completed and scheduled to pending, requeue from dead
- reschedule leads from pending, retrying and scheduled to scheduled
+ hold: scheduled, pending, active, retrying → held; approve: held → pending; reject: held → dead
+ cancel: scheduled, pending, active, retrying, held → cancelled
+ expire: the same states → dead; forsake: scheduled → dead, when a dependency is lost
+ run_again: dead, cancelled, completed, scheduled → pending; requeue: dead → pending
+ reschedule: pending, retrying, scheduled → scheduled
 """
 
 ERRORS = {
@@ -99,7 +99,7 @@ ERRORS = {
     "SIGN_ON_FAILED": "The sign-on was not begun by this browser, is too old, or the issuer refused it. Begin again.",
     "SIGN_ON_UNAVAILABLE": "The sign-on issuer cannot be reached, so that no token can be verified.",
     "UNAUTHORIZED": "No credential, or one that is unknown, disabled or expired. Send `X-API-Key` or a bearer token.",
-    "FORBIDDEN": "The key or person lacks the permission that the sentence names, or the queue is outside its scope.",
+    "FORBIDDEN": "The key or user lacks the permission that `error` names, or the queue is outside its scope.",
     "NOT_FOUND": "No route has this path; `/docs` lists all routes.",
     "JOB_NOT_FOUND": "No job has this id.",
     "QUEUE_NOT_FOUND": "No queue has this name: nothing was ever enqueued there, or it was deleted.",
@@ -108,23 +108,23 @@ ERRORS = {
     "SCHEDULE_NOT_FOUND": "No schedule has this id or name.",
     "WORKER_NOT_FOUND": "No worker with this id holds a job or waits for one, nor did so within `--worker-timeout`.",
     "SCHEDULE_EXISTS": "Another schedule has this name. Change that one, or choose another name.",
-    "TOO_MANY_SCHEDULES": "The shard has its maximum of schedules. Delete some, or use jobs that enqueue jobs.",
+    "TOO_MANY_SCHEDULES": "The shard has the maximum number of schedules. Delete some, or use jobs that enqueue jobs.",
     "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; `error` names it.",
-    "JOB_MOVED": "Between processes only: the job is on another shard; the gateway asks there. Never an answer.",
+    "JOB_MOVED": "Internal: the job is on another shard, and the gateway asks that one. Clients never see it.",
     "BATCH_SEALED": "The batch accepts no more jobs. Create another one.",
     "METHOD_NOT_ALLOWED": "The path exists, but not for this method.",
     "REQUEST_TIMEOUT": "The body did not arrive in time.",
     "WRONG_STATE": "The job is in a state that does not allow this; `error` names the state.",
     "MEMBERSHIP_REFUSED": "The shard's group cannot make this membership change now; `error` says why.",
-    "LEASE_LOST": "The claim with this `lease_token` is over. Stop working on the job: another worker may have it.",
+    "LEASE_LOST": "The lease of this `lease_token` has ended. Stop working on the job: another worker may have it.",
     "PAYLOAD_TOO_LARGE": "The payload, or another document of the job, is larger than the server's limit.",
     "BODY_TOO_LARGE": "The whole body is larger than any request may be.",
     "URI_TOO_LONG": "The URL is too long.",
-    "UNSUPPORTED_MEDIA_TYPE": "The body does not say `content-type: application/json`, or it is compressed.",
-    "HEADERS_TOO_LARGE": "Too many headers, or too large ones.",
-    "OVERLOADED": "A bounded queue is full. Nothing was changed; send the request again after `retry_after_ms`.",
+    "UNSUPPORTED_MEDIA_TYPE": "The content type is not `application/json`, or the body is compressed.",
+    "HEADERS_TOO_LARGE": "There are too many headers, or they are too large.",
+    "OVERLOADED": "A bounded queue is full. Nothing was changed; retry after `retry_after_ms`.",
     "RATE_LIMITED": "This address has sent more requests than the setting `rate_limit` allows. Nothing was changed; "
-    "send the request again after `retry_after_ms`.",
+    "retry after `retry_after_ms`.",
     "INTERNAL_ERROR": "A bug; see the gateway's log.",
     "UNHEALTHY": "`/healthz` or `/readyz` failed; `error` lists every reason.",
     "SHARD_UNAVAILABLE": "The shard was not reachable before the deadline, and the request was never sent to it.",
@@ -132,24 +132,24 @@ ERRORS = {
     "may or may not have been applied.",
     "READ_DB_UNAVAILABLE": "read.db is being rebuilt, or did not catch up in time. Jobs themselves are not affected.",
     "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
-    "DEADLINE_EXCEEDED": "No answer came in time. Whether the change was made is unknown: repeat an ack or fail with "
-    "its lease token; look before you enqueue again.",
+    "DEADLINE_EXCEEDED": "No answer came in time. The change may or may not have been made: repeat an ack or fail with "
+    "its lease token; check before you enqueue again.",
     "HTTP_VERSION_NOT_SUPPORTED": "The server speaks HTTP/1.1 and 1.0; HTTP/2 only over TLS.",
 }
 
-# Bounds that stand beside the code they protect: file, name, what it is.
+# Bounds that are defined beside the code they protect: file, name, meaning.
 OTHER_LIMITS = (
     ("gateway/app.py", "REQUESTS_MAX", "requests that one gateway serves at once"),
     ("gateway/http/messages.py", "HEADERS_MAX", "headers of a request"),
     ("gateway/http/messages.py", "HEADER_BYTES_MAX", "bytes of all headers together"),
     ("gateway/http/messages.py", "PATH_BYTES_MAX", "bytes of the URL"),
-    ("gateway/http/messages.py", "BODY_TIMEOUT_S", "seconds in which a body must arrive"),
-    ("gateway/http/messages.py", "HTTP2_STREAMS_MAX", "requests at a time on one HTTP/2 connection"),
+    ("gateway/http/messages.py", "BODY_TIMEOUT_S", "time in which a body must arrive"),
+    ("gateway/http/messages.py", "HTTP2_STREAMS_MAX", "concurrent requests on one HTTP/2 connection"),
     ("gateway/http/http2.py", "RESETS_MAX", "requests that an HTTP/2 connection may reset beyond those answered"),
-    ("gateway/http/http2.py", "WINDOW_S", "seconds that an HTTP/2 answer waits for a client that does not read"),
-    ("gateway/__main__.py", "ASK_S", "seconds that a request may wait for its shard"),
+    ("gateway/http/http2.py", "WINDOW_S", "how long an HTTP/2 answer waits for a client that does not read"),
+    ("gateway/__main__.py", "ASK_S", "how long a request may wait for its shard"),
     ("corvo/calls.py", "CALLS_OPEN_MAX", "open calls from a gateway to one shard"),
-    ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` says no after a start"),
+    ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` fails after a start"),
     ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
     ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
@@ -180,15 +180,15 @@ def pages() -> dict[str, str]:
 def http_api() -> str:
     described = _Types()
     lines = [
-        "# HTTP interface",
+        "# HTTP API",
         "",
         f"All paths of jobs begin with `{API}`. Bodies and answers are JSON; a request with a body says",
         "`content-type: application/json`. Bodies are strict: an unknown field is refused, so that no mistake is",
         "silently ignored. `null` in an optional field means that the field is absent; only a document such as",
-        "`payload` may be null itself. Times are RFC 3339 with an offset, or a date alone (midnight UTC); answers",
-        "give them in UTC with nine decimals.",
+        "`payload` may itself be null. Times are RFC 3339 with an offset, or a date (midnight UTC); answers give",
+        "them in UTC with nine decimals.",
         "",
-        "A refusal has this form, and a [code](errors.md) whose meaning never changes:",
+        "A refusal has this form, with a stable [code](errors.md):",
         "",
         "```json",
         '{"error": "a sentence", "code": "UPPER_SNAKE", "field": "jobs[3].queue", "retry_after_ms": 250}',
@@ -320,8 +320,8 @@ def states() -> str:
         [
             "# States of a job",
             "",
-            "Generated from the table in `corvo/model/lifecycle.py`, which the machine uses. A change that is not in",
-            "the table is refused with `WRONG_STATE` and changes nothing.",
+            "Generated from the table in `corvo/model/lifecycle.py`, which the state machine uses. A change that is",
+            "not in the table is refused with `WRONG_STATE` and changes nothing.",
             "",
             "```text",
             DIAGRAM.rstrip("\n"),
@@ -383,10 +383,10 @@ def errors() -> str:
     lines = [
         "# Errors",
         "",
-        f"An error is a JSON object with {names}. Programs look at `code`; people read `error`. An error changes",
-        "nothing, unless its line below says otherwise. *Again*: the same request may succeed later.",
+        f"An error is a JSON object with {names}. Programs use `code`; people read `error`. An error changes",
+        "nothing, unless its line below says otherwise. *Retry*: the same request may succeed later.",
         "",
-        "| code | status | again | meaning |",
+        "| code | status | retry | meaning |",
         "|---|---|---|---|",
     ]
     for code, status in STATUS.items():
@@ -493,8 +493,8 @@ def _amount(name: str, value: Any) -> str:
         return f"`{_cell(value.pattern)}`"
     if name.endswith(("_BYTES_MAX", "_BYTES_DEFAULT")) and value % 1024 == 0:
         return f"{value // 1024:,} KiB" if value < 1 << 20 else f"{value // (1 << 20):,} MiB"
-    for ending, unit in (("_NS_MAX", 10**9), ("_MS_", 1000), ("_S", 1)):
-        if ending in name + "_" or name.endswith(ending):
+    for part, unit in (("_NS_", 10**9), ("_MS_", 1000), ("_S_", 1)):
+        if part in f"{name}_":
             return _span(value / unit)
     return f"{value:,}"
 

@@ -87,7 +87,7 @@ def page(endpoints: tuple[Endpoint, ...]) -> str:
     body.append(f"<div data-chapter><h2>Types</h2>{''.join(types.sections())}</div>")
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Corvo {escape(__version__)}: HTTP interface</title><style>{_STYLE}</style>"
+        f"<title>Corvo {escape(__version__)}: HTTP API</title><style>{_STYLE}</style>"
         f"{''.join(body)}<script>{_SCRIPT}</script></html>"
     )
 

@@ -1,4 +1,4 @@
-"""The description of the HTTP interface for tools, drawn from the endpoints: OpenAPI 3.1."""
+"""The description of the HTTP API for tools, generated from the endpoints: OpenAPI 3.1."""
 
 import re
 from typing import Any

@@ -47,7 +47,7 @@ from corvo.cli.commands.requests import (
     report_error,
     stop,
 )
-from corvo.cli.commands.times import HINT, moment
+from corvo.cli.commands.times import moment
 from corvo.client import DEFAULT_SERVER
 from corvo.runtime.read_db import without_password
 from corvo.runtime.settings import BadSettings, names
@@ -183,7 +183,7 @@ def enqueue(
     ] = "normal",
     max_retries: Annotated[int | None, typer.Option(metavar="N", help="number of attempts")] = None,
     scheduled_at: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="run not before this; 1h is in an hour" + HINT)
+        str | None, typer.Option(metavar="WHEN", help="earliest start: 2030-01-31T09:00:00Z, 2030-01-31 or 1h (later)")
     ] = None,
     delay: Annotated[
         str | None, typer.Option(metavar="SPAN", help="wait this long before it runs, such as 10m")

@@ -126,7 +126,7 @@ class Methods:
         return self.call(call_of("change_priority", body, job_id=job_id))
 
     def reschedule(self, job_id: str, body: RescheduleBody) -> Done:
-        """Run a job that waits at another time."""
+        """Change the time at which a waiting job runs."""
         return self.call(call_of("reschedule", body, job_id=job_id))
 
     def replay(self, job_id: str, body: ReplayBody) -> Enqueued:
@@ -206,7 +206,7 @@ class Methods:
         return self.call(call_of("set_concurrency", body, name=name))
 
     def set_throttle(self, name: str, body: ThrottleBody) -> QueueChanged:
-        """Limit the claims from a queue within any span of time."""
+        """Limit the rate of claims from a queue."""
         return self.call(call_of("set_throttle", body, name=name))
 
     def remove_throttle(self, name: str) -> QueueChanged:
@@ -302,7 +302,7 @@ class Methods:
         return self.call(call_of("cluster_status"))
 
     def info(self) -> ServerInfo:
-        """Versions of the server and its interface."""
+        """Versions of the server and the API."""
         return self.call(call_of("info"))
 
     def cluster_join(self, body: JoinBody) -> MembersView:
@@ -322,7 +322,7 @@ class Methods:
         return self.call(call_of("rebuild_read_db", None, query))
 
     def rebuild_sqlite(self, query: RebuildQuery | None = None) -> RebuildView:
-        """The same, under the name that older clients know."""
+        """The same, under the path of older clients."""
         return self.call(call_of("rebuild_sqlite", None, query))
 
     def cluster_events(self, query: EventsPageQuery | None = None) -> EventsPage:

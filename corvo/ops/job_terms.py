@@ -65,7 +65,7 @@ class JobTerms(Body, kw_only=True):
     expire_after: Annotated[
         str | None, Meta(description="`1h`: the job becomes dead if it is not done an hour after creation; 0: never")
     ] = None
-    expire_after_ms: Annotated[ExpiryMs | None, Meta(description="the same as a number, which wins")] = None
+    expire_after_ms: Annotated[ExpiryMs | None, Meta(description="the same in milliseconds; takes precedence")] = None
     retry_jitter: Annotated[
         float, Meta(ge=0, le=1, description="fraction of a retry delay by which it may be shortened at random")
     ] = 0.0

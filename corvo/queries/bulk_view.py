@@ -29,7 +29,7 @@ class BulkView(msgspec.Struct, kw_only=True):
     affected: Annotated[int, Meta(description="jobs that were changed")]
     errors: Annotated[int, Meta(description="jobs that were refused and not changed")]
     percent: float | None = None
-    rate: Annotated[float | None, Meta(description="jobs a second, since a gateway claimed it")] = None
+    rate: Annotated[float | None, Meta(description="jobs per second, since a gateway claimed it")] = None
     eta_s: Annotated[float | None, Meta(description="remaining seconds at this rate")] = None
     error_codes: Annotated[dict[str, int], Meta(description="refused jobs by code")] = {}
     error_samples: Annotated[list[FailureView], Meta(description="the first hundred of them; not in lists")] = []

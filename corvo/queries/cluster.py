@@ -181,8 +181,8 @@ class SnapshotView(msgspec.Struct):
     """The state on disk stands for all entries that the log no longer has; it is what another node is sent."""
 
     count: Annotated[int, Meta(description="1, or 0 while the log still has its first entry")]
-    latest_index: Annotated[int, Meta(description="the last entry that only the state has")]
-    transfers: Annotated[int, Meta(description="states on their way to other nodes now")]
+    latest_index: Annotated[int, Meta(description="the last entry that only the snapshot has")]
+    transfers: Annotated[int, Meta(description="snapshots on their way to other nodes now")]
 
 
 class ShardView(msgspec.Struct):
@@ -254,7 +254,7 @@ class SqliteMirrorView(msgspec.Struct):
     is_async: Annotated[bool, Meta(description="always true: no write waits for it")] = msgspec.field(name="async")
     dropped: Annotated[int, Meta(description="always 0: a change that cannot be written is written later")]
     applied: Annotated[int, Meta(description="rows written, ever")]
-    lag: Annotated[int, Meta(description="entries that the shards have and the mirror has not confirmed")]
+    lag: Annotated[int, Meta(description="entries that the shards have and the mirror has not acknowledged")]
     lag_ms: float
 
 
@@ -311,7 +311,7 @@ ENDPOINTS = (
         access="open",
         method="GET",
         path="/info",
-        summary="Versions of the server and its interface",
+        summary="Versions of the server and the API",
         answers={200: ServerInfo},
     ),
 )

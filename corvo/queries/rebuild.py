@@ -40,5 +40,5 @@ ENDPOINTS = (
         "/admin/rebuild-read-db",
         "Rebuild this node's read database beside the one in use, then replace it",
     ),
-    _endpoint("rebuild_sqlite", "/admin/rebuild-sqlite", "The same, under the name that older clients know"),
+    _endpoint("rebuild_sqlite", "/admin/rebuild-sqlite", "The same, under the path of older clients"),
 )

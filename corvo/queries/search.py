@@ -93,7 +93,7 @@ class SearchAnswer(msgspec.Struct):
     duration_ms: float
     lag_ms: float
     total_relation: Annotated[
-        Literal["exact", "at_least"], Meta(description="`at_least` where `total_is_exact` is false")
+        Literal["exact", "at_least"], Meta(description="`at_least` if `total_is_exact` is false")
     ] = "exact"
     is_complete: Annotated[
         bool,
@@ -120,7 +120,7 @@ class FulltextHit(msgspec.Struct):
 
 class FulltextAnswer(msgspec.Struct):
     q: str
-    results: Annotated[list[FulltextHit], Meta(description="the latest indexed come first")]
+    results: Annotated[list[FulltextHit], Meta(description="most recently indexed first")]
     has_more: bool
     is_complete: Annotated[bool, Meta(description="false: too many jobs are new to check all of them")]
     duration_ms: float

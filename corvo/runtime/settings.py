@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str, Meta(description="address and first port at which other nodes reach this one; derived when empty")
     ] = ""
     bootstrap: Annotated[
-        bool, Meta(description="a cluster of this node alone, which others can join; makes the secret if there is none")
+        bool, Meta(description="start a cluster of one node, which others can join; creates the secret if needed")
     ] = False
     peers: Annotated[
         str, Meta(description="founding nodes of a cluster, this one included: name=host:port,name=host:port")
@@ -120,19 +120,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 30.0
     metrics_queues: Annotated[
         int,
-        Meta(ge=0, le=QUEUES_MEASURED_MAX, description="queues that have figures of their own in /metrics; 0: none"),
+        Meta(ge=0, le=QUEUES_MEASURED_MAX, description="number of queues with their own figures in /metrics; 0: none"),
     ] = 0
     cors_origins: Annotated[
-        str, Meta(description="origins of web pages that may use HTTP, with commas between them, or *; empty: none")
+        str, Meta(description="web origins that may call the API, comma-separated, or *; empty: none")
     ] = ""
     rate_limit: Annotated[
         Literal["auto", "on", "off"],
         Meta(description="refuse requests beyond the rates below; auto: of clients with a credential only"),
     ] = "auto"
-    rate_limit_read_rps: Annotated[float, Meta(gt=0, le=1e9, description="reads a second of one client")] = 2000.0
+    rate_limit_read_rps: Annotated[float, Meta(gt=0, le=1e9, description="reads per second of one client")] = 2000.0
     rate_limit_read_burst: Annotated[float, Meta(ge=1, le=1e9, description="reads at once of one client")] = 4000.0
     rate_limit_write_rps: Annotated[
-        float, Meta(gt=0, le=1e9, description="writes a second of one client; each job of a batch or frame counts")
+        float, Meta(gt=0, le=1e9, description="writes per second of one client; each job of a batch or frame counts")
     ] = 1000.0
     rate_limit_write_burst: Annotated[float, Meta(ge=1, le=1e9, description="writes at once of one client")] = 2000.0
     shutdown_timeout: Annotated[

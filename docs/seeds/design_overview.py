@@ -22,7 +22,7 @@ PRINCIPLES = Section(
             "clustering that manages itself",
             "Raft over the nodes, no coordination service: [run a cluster](../how-to/run-a-cluster.md).",
         ),
-        works("principle-languages", "HTTP/JSON; enqueue with `curl`", "See [HTTP interface](http-api.md)."),
+        works("principle-languages", "HTTP/JSON; enqueue with `curl`", "See [HTTP API](http-api.md)."),
         works(
             "principle-kubernetes",
             "Kubernetes-native",

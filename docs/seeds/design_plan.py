@@ -18,7 +18,7 @@ CORE = Section(
         _done(1, 5, "job management: get, retry, cancel, move, delete", "See above."),
         _done(1, 6, "search with all filters and a cursor", "See above."),
         _done(1, 7, "bulk: retry, delete, cancel, move, requeue, change_priority", "See above."),
-        _done(1, 8, "HTTP server with all routes", "See [HTTP interface](http-api.md)."),
+        _done(1, 8, "HTTP server with all routes", "See [HTTP API](http-api.md)."),
         _done(1, 9, "graceful shutdown (SIGTERM, SIGINT)", "`--shutdown-timeout`."),
         _done(1, 10, "CLI", "See [commands](cli.md)."),
         not_yet("phase-1-go-client", "Go client library", "languages", "None."),

@@ -165,14 +165,16 @@ def priority(
 def reschedule(
     job_id: JobId,
     scheduled_at: Annotated[
-        str | None, typer.Option("--scheduled-at", help="not before this moment: RFC 3339, or a date")
+        str | None, typer.Option("--scheduled-at", help="not before this time: RFC 3339, or a date")
     ] = None,
-    delay: Annotated[str | None, typer.Option("--delay", help="not before this long from now: `10m`")] = None,
-    delay_ms: Annotated[int | None, typer.Option("--delay-ms", help="the same as a number, which wins")] = None,
+    delay: Annotated[str | None, typer.Option("--delay", help="not before this delay from now: `10m`")] = None,
+    delay_ms: Annotated[
+        int | None, typer.Option("--delay-ms", help="the same in milliseconds; takes precedence")
+    ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Run a job that waits at another time.
+    """Change the time at which a waiting job runs.
 
     \b
     Examples:

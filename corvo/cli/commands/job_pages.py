@@ -22,7 +22,7 @@ Limit = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="at most N jobs  [default: 50 on a terminal, else all]", show_default=False),
 ]
-Every = Annotated[bool, typer.Option("--all", help="all matching jobs; the default when the output is no terminal")]
+Every = Annotated[bool, typer.Option("--all", help="all matching jobs; the default if the output is not a terminal")]
 OnePage = Annotated[
     bool, typer.Option("--page", help="one page; with --output json an object with jobs, total and cursor")
 ]

@@ -117,7 +117,7 @@ def kill_node(context: typer.Context, node: NodeName, data_dir: DataDir = None, 
 
 @app.command("stop")
 def stop_node(context: typer.Context, node: NodeName, data_dir: DataDir = None, output: OutputFormat = "table") -> None:
-    """Stop one node (SIGTERM). It finishes its requests and hands over what it leads.
+    """Stop one node (SIGTERM). It finishes its requests and transfers its leaderships.
 
     \b
     Examples:

@@ -58,7 +58,7 @@ def show(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
 @app.command()
 def pause(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Pause a queue: workers get no more jobs of it. Running jobs continue.
+    """Pause a queue: workers get no more jobs from it. Active jobs continue.
 
     \b
     Examples:
@@ -93,14 +93,14 @@ def resume(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputF
 @app.command()
 def drain(
     queue: QueueName,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait until no job is running any more")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="wait until no job is active")] = True,
     timeout: Annotated[
         str | None, typer.Option(metavar="SPAN", help="stop waiting after this long, with exit code 1, such as 10m")
     ] = None,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Drain a queue: pause it and wait until its running jobs are done.
+    """Drain a queue: pause it and wait until no job is active.
 
     The queue stays paused afterwards, also after a timeout or Ctrl-C; `corvo resume` opens it again.
 
@@ -173,7 +173,7 @@ def clear(
 
 def destroy(
     queue: QueueName,
-    force: Annotated[bool, typer.Option("--force", help="also while workers hold jobs of it")] = False,
+    force: Annotated[bool, typer.Option("--force", help="even while it has active jobs")] = False,
     yes: Yes = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",

@@ -91,7 +91,7 @@ def create(
     unique_key: Annotated[
         str, typer.Option(metavar="KEY", help="create no job while one with this key waits or runs")
     ] = "",
-    catch_up: Annotated[CatchUpName, typer.Option(help="which missed runs are made up for")] = "last",
+    catch_up: Annotated[CatchUpName, typer.Option(help="which missed runs to catch up")] = "last",
     catch_up_max: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most N runs")
     ] = None,
@@ -147,7 +147,7 @@ def update(
     unique_period: Annotated[
         int | None, typer.Option(metavar="SECONDS", min=0, help="a job holds the key no longer than this")
     ] = None,
-    catch_up: Annotated[CatchUpName | None, typer.Option(help="which missed runs are made up for")] = None,
+    catch_up: Annotated[CatchUpName | None, typer.Option(help="which missed runs to catch up")] = None,
     catch_up_max: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="with --catch-up all: at most N runs")
     ] = None,
@@ -185,7 +185,7 @@ def update(
 
 @app.command()
 def pause(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Pause a schedule. Runs that are missed meanwhile are not made up for.
+    """Pause a schedule. Runs missed during the pause are not caught up.
 
     \b
     Examples:

@@ -124,7 +124,7 @@ def kill(data_dir: Path, node_id: str) -> int:
 
 
 def stop(data_dir: Path, node_id: str, patience_s: float) -> None:
-    """SIGTERM: the node finishes its requests and hands over what it leads."""
+    """SIGTERM: the node finishes its requests and transfers its leaderships."""
     node = _running(data_dir, node_id)
     NodeRequests(data_dir).note_down(node_id)
     os.kill(node.pid, signal.SIGTERM)

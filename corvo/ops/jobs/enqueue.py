@@ -36,7 +36,7 @@ class EnqueueBody(JobTerms):
     queue: QueueName
     payload: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
     priority: Literal["critical", "high", "normal"] | int = "normal"
-    max_retries: Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")] = 3
+    max_retries: Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in total")] = 3
     retry_backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
     retry_base_delay: str | None = None
     retry_max_delay: str | None = None
@@ -44,7 +44,7 @@ class EnqueueBody(JobTerms):
     retry_max_delay_ms: DelayMs | None = None
     scheduled_at: Annotated[str | None, Meta(description="earliest start: RFC 3339, or a date")] = None
     delay: Annotated[str | None, Meta(description="earliest start, as a duration from now: `10m`")] = None
-    delay_ms: Annotated[DelayMs | None, Meta(description="the same as a number, which wins")] = None
+    delay_ms: Annotated[DelayMs | None, Meta(description="the same in milliseconds; takes precedence")] = None
     tags: msgspec.Raw = msgspec.field(default_factory=no_document)
     checkpoint: msgspec.Raw = msgspec.field(default_factory=no_document)
     parent_id: JobId | None = None

@@ -88,7 +88,7 @@ class FetchBody(FetchOptions):
         Meta(
             ge=LEASE_MS_MIN / 1000,
             le=LEASE_MS_MAX / 1000,
-            description="seconds until the claim ends without a heartbeat",
+            description="seconds until the lease expires without a heartbeat",
         ),
     ] = LEASE_MS_DEFAULT / 1000
 

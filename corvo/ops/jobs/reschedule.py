@@ -21,9 +21,9 @@ from corvo.state.transitions import change, postpone
 
 
 class RescheduleBody(Body):
-    scheduled_at: Annotated[str | None, Meta(description="not before this moment: RFC 3339, or a date")] = None
-    delay: Annotated[str | None, Meta(description="not before this long from now: `10m`")] = None
-    delay_ms: Annotated[DurationMs | None, Meta(description="the same as a number, which wins")] = None
+    scheduled_at: Annotated[str | None, Meta(description="not before this time: RFC 3339, or a date")] = None
+    delay: Annotated[str | None, Meta(description="not before this delay from now: `10m`")] = None
+    delay_ms: Annotated[DurationMs | None, Meta(description="the same in milliseconds; takes precedence")] = None
 
 
 class Reschedule(Operation, tag=29):
@@ -64,7 +64,7 @@ ENDPOINTS = (
         access="jobs:reschedule",
         method="POST",
         path="/jobs/{job_id}/reschedule",
-        summary="Run a job that waits at another time",
+        summary="Change the time at which a waiting job runs",
         body=RescheduleBody,
         example={"delay": "10m"},
         answers={200: Done},

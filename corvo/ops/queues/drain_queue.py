@@ -18,7 +18,7 @@ from corvo.state.tables import Tables
 
 class QueueDraining(msgspec.Struct):
     status: Annotated[str, Meta(description="`draining`, or `drained` when no job is active")]
-    active: Annotated[int, Meta(description="jobs that workers still have")]
+    active: Annotated[int, Meta(description="jobs that workers still hold")]
 
 
 class DrainQueue(Operation, tag=12):

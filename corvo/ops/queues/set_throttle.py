@@ -23,7 +23,7 @@ class ThrottleBody(Body):
     rate: Annotated[int, Meta(ge=1, le=RATE_MAX, description="claims")]
     window_ms: Annotated[
         Annotated[int, Meta(ge=WINDOW_MS_MIN, le=WINDOW_MS_MAX)] | None,
-        Meta(description="within any span of this length, 1 s to 1 day"),
+        Meta(description="within any period of this length, 1 s to 1 day"),
     ] = None
     period: Annotated[str | None, Meta(description="the same as a duration: `1m`; window_ms takes precedence")] = None
 
@@ -75,7 +75,7 @@ ENDPOINTS = (
         access="queues:write",
         method="POST",
         path="/queues/{name}/throttle",
-        summary="Limit the claims from a queue within any span of time",
+        summary="Limit the rate of claims from a queue",
         body=ThrottleBody,
         example={"rate": 5, "window_ms": 1_000},
         answers={200: QueueChanged},

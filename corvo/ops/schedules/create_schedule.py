@@ -48,7 +48,7 @@ UniqueKey = Annotated[
 UniquePeriod = Annotated[
     int, Meta(ge=0, le=DELAY_MS_MAX // 1000, description="seconds that a job holds its key at most; 0: an hour")
 ]
-Attempts = Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in all")]
+Attempts = Annotated[int, Meta(ge=0, le=ATTEMPTS_MAX, description="attempts in total")]
 CatchUpName = Literal["skip", "last", "all"]
 CatchUpMax = Annotated[
     int, Meta(ge=1, le=CATCH_UP_MAX, description="how many of the newest missed slots fire with `all`")
