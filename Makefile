@@ -69,7 +69,7 @@ fmt: setup ## format the code
 	@$(BIN)/ruff format .
 
 docs: setup ## write docs/reference, client methods and plain commands anew from the code
-	@$(BIN)/python -m corvo.client.derive
+	@$(BIN)/python -m corvo.cli.derive_client
 	@$(BIN)/python -m corvo.cli.derive
 	@$(BIN)/python -m docs.generate
 

@@ -14,13 +14,11 @@ from typing import TypeVar
 
 import msgspec
 
+from corvo.client.answers import FetchedJob
+from corvo.client.bodies import AckBody, EnqueueBody, FailBody, FetchBatchBody
 from corvo.client.calls import HttpCall, ServerRefused
 from corvo.client.http import Client, Unreachable
 from corvo.client.methods import Methods
-from corvo.ops.jobs.ack import AckBody
-from corvo.ops.jobs.enqueue import EnqueueBody
-from corvo.ops.jobs.fail import FailBody
-from corvo.ops.jobs.fetch import FetchBatchBody, FetchedJob
 
 REPEAT_S = 0.05
 

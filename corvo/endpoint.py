@@ -115,7 +115,7 @@ class Plan(NamedTuple):
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One route of the HTTP API.
 
-    Derived from these: the router, OpenAPI, the reference page, the client's methods (`corvo/client/derive.py`), plain
+    Derived from these: the router, OpenAPI, the reference page, the client (`corvo/cli/derive_client.py`), plain
     commands (`corvo/cli/commands/derived.py`), and the route tables of the tests.
     """
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from corvo.cli.commands import job
-from corvo.client.derive import formatted
+from corvo.cli.derive_client import formatted
 from corvo.endpoint import Endpoint
 from corvo.ops import ENDPOINTS
 
@@ -117,4 +117,4 @@ def _example(endpoint: Endpoint, fields: list[msgspec.structs.FieldInfo]) -> str
 
 
 if __name__ == "__main__":
-    PATH.write_text(formatted(source()))
+    PATH.write_text(formatted(source(), PATH))

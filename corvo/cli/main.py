@@ -222,7 +222,7 @@ def enqueue(
       corvo enqueue cake.serve --depends-on s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8 --on-dependency-failure cancel
       cat job.json | corvo enqueue mail -
     """
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
     from corvo.cli.screen import show  # lazy: rich
 
     try:

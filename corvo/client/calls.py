@@ -1,6 +1,6 @@
 """What to send for each request and how to read what comes back. Pure: no socket, no clock.
 
-A call is made from an endpoint of the core, so method, path and types of the answers cannot drift from the server's.
+Routes and types are written from the server's endpoints (`routes.py`), so they cannot drift from the server's.
 A driver (`http.py`) sends it and hands status, headers and bytes to `read_answer`.
 """
 
@@ -12,17 +12,13 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from corvo.endpoint import Endpoint
-from corvo.model.errors import RETRYABLE, STATUS
-from corvo.model.json_input import validation_refusal
-from corvo.ops import ENDPOINTS as WRITES
-from corvo.queries import ENDPOINTS as READS
+from .bodies import Body
+from .routes import CODES, RETRYABLE, ROUTES
 
 PREFIX = "/api/v1"
 REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
 
 A = TypeVar("A")
-_ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in (*WRITES, *READS)}
 
 
 class ServerRefused(Exception):
@@ -39,7 +35,7 @@ class ServerRefused(Exception):
     def may_retry(self) -> bool:
         """Only what certainly changed nothing: after a 504 the first request may still have been applied. A proxy's
         429 or 503 has no code of ours and never reached the server."""
-        if self.code in STATUS:
+        if self.code in CODES:
             return self.code in RETRYABLE
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -61,12 +57,12 @@ def call_of(
     name: str, body: msgspec.Struct | None = None, query: msgspec.Struct | None = None, /, **parameters: str
 ) -> HttpCall[A]:
     """The call of an endpoint, by its name. `methods.py` says which `A` it answers with."""
-    endpoint = _ENDPOINTS[name]
-    path = PREFIX + endpoint.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
+    route = ROUTES[name]
+    path = PREFIX + route.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
     if query is not None and (named := urlencode(_query_of(query))):
         path = f"{path}?{named}"
     content = None if body is None else msgspec.json.encode(_without_defaults(body))
-    return HttpCall(endpoint.method, path, content, endpoint.answers, endpoint.wait_s + getattr(body, "timeout", 0.0))
+    return HttpCall(route.method, path, content, route.answers, route.wait_s + getattr(body, "timeout", 0.0))
 
 
 def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
@@ -84,46 +80,32 @@ def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], cont
         ) from None
 
 
-class BadBody(ValueError):
-    """What was given is no body of the endpoint; says which field and why."""
-
-
-def body_of(name: str, fields: dict[str, Any]) -> msgspec.Struct | None:
-    """The body of an endpoint from what was typed: numbers and words may come as text."""
-    kind = _ENDPOINTS[name].body
-    if kind is None:
-        return None
-    try:
-        return msgspec.convert(fields, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadBody(validation_refusal(error, kind).message) from None
-
-
 def _query_of(query: msgspec.Struct) -> dict[str, Any]:
-    fields: dict[str, Any] = _without_defaults(query)
+    fields = _without_defaults(query)
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in fields.items()}
 
 
-def _without_defaults(value: Any) -> Any:
-    """Bodies name only what differs from the default: an empty `Raw` has no form in JSON at all, and a default that
-    the server changes should take effect without a new client."""
-    if isinstance(value, msgspec.Struct):
-        return {
-            field.encode_name: _without_defaults(getattr(value, field.name))
-            for field in msgspec.structs.fields(value)
-            if not _is_default(getattr(value, field.name), field)
-        }
+def _without_defaults(struct: msgspec.Struct) -> dict[str, Any]:
+    """Only what differs from the default is sent: a default that the server changes takes effect without a new client.
+    Documents are sent whole."""
+    given = ((field, getattr(struct, field.name)) for field in msgspec.structs.fields(struct))
+    return {field.encode_name: _lean(value) for field, value in given if not _is_default(value, field)}
+
+
+def _lean(value: Any) -> Any:
+    if isinstance(value, Body):
+        return _without_defaults(value)
     if isinstance(value, dict):
-        return {key: _without_defaults(item) for key, item in value.items()}
+        return {key: _lean(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_defaults(item) for item in value]
+        return [_lean(item) for item in value]
     return value
 
 
 def _is_default(value: Any, field: msgspec.structs.FieldInfo) -> bool:
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    if isinstance(value, msgspec.Raw):  # equal only to itself
-        return not bytes(value) or (isinstance(default, msgspec.Raw) and bytes(value) == bytes(default))
+    if isinstance(default, msgspec.UnsetType):  # a document, of which nothing else is known, not even how it compares
+        return value is msgspec.UNSET
     return bool(value == default)
 
 

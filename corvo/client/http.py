@@ -14,11 +14,10 @@ from typing import Self, TypeVar
 
 import httpx
 
-from corvo import __version__
-from corvo.client import DEFAULT_SERVER, calls
-from corvo.client.calls import HttpCall, ServerRefused
-from corvo.client.methods import Methods
-from corvo.client.trust import trusting
+from . import DEFAULT_SERVER, __version__, calls
+from .calls import HttpCall, ServerRefused
+from .methods import Methods
+from .trust import trusting
 
 PAUSE_S_FIRST = 0.2  # between attempts when the server named no time; doubled each time
 PAUSE_S_MAX = 5.0

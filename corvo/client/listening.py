@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 import httpx
 import msgspec
 
-from corvo.client.calls import PREFIX, ServerRefused, refusal_of
-from corvo.client.http import Client, Unreachable
-from corvo.queries.events import EventsPageQuery, EventView, Gap
+from .answers import EventView, Gap
+from .bodies import EventsPageQuery
+from .calls import PREFIX, ServerRefused, refusal_of
+from .http import Client, Unreachable
 
 SILENCE_S = 40.0  # the server says something every 15 s; after this long without a word it is gone
 PAGE = 1_000

@@ -1,54 +1,89 @@
-"""A method for each endpoint. Written by `python -m corvo.client.derive`: do not edit."""
+"""A method for each endpoint. Written by `python -m corvo.cli.derive_client`: do not edit."""
 
 from typing import TypeVar
 
-from corvo.client.calls import HttpCall, call_of
-from corvo.ops.batches.add_to_batch import BatchBody, BatchMade
-from corvo.ops.batches.seal_batch import Sealed
-from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-from corvo.ops.jobs.ack import AckBatchBody, AckBody, Acked, AckedBatch
-from corvo.ops.jobs.actions import Done
-from corvo.ops.jobs.cancel import CancelBody, Cancelled
-from corvo.ops.jobs.change_priority import PriorityBody
-from corvo.ops.jobs.enqueue import EnqueueBatchBody, EnqueueBody, Enqueued, EnqueuedBatch
-from corvo.ops.jobs.fail import FailBatchBody, FailBody, Failed, FailedBatch
-from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
-from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody
-from corvo.ops.jobs.hold import HoldBody
-from corvo.ops.jobs.move import MoveBody
-from corvo.ops.jobs.reject import RejectBody
-from corvo.ops.jobs.replay import ReplayBody
-from corvo.ops.jobs.reschedule import RescheduleBody
-from corvo.ops.queues.clear_queue import QueueCleared
-from corvo.ops.queues.control import QueueChanged
-from corvo.ops.queues.delete_queue import DeleteQueueQuery
-from corvo.ops.queues.drain_queue import QueueDraining
-from corvo.ops.queues.set_concurrency import ConcurrencyBody
-from corvo.ops.queues.set_retention import RetentionBody
-from corvo.ops.queues.set_throttle import ThrottleBody
-from corvo.ops.schedules.create_schedule import CreateScheduleBody
-from corvo.ops.schedules.delete_schedule import DeletedSchedule
-from corvo.ops.schedules.update_schedule import UpdateScheduleBody
-from corvo.queries.batches import BatchView
-from corvo.queries.batches_list import BatchesAnswer, BatchesQuery
-from corvo.queries.bulk import BulksQuery
-from corvo.queries.bulk_view import BulkView
-from corvo.queries.cluster import ClusterStatus, ServerInfo
-from corvo.queries.error_groups import ErrorGroupsAnswer, ErrorGroupsQuery
-from corvo.queries.events import EventsPage, EventsPageQuery
-from corvo.queries.job import JobView
-from corvo.queries.jobs import BulkGetBody, JobsView
-from corvo.queries.members import JoinBody, MembersView, RemoveBody, TransferBody
-from corvo.queries.queue import QueueDetail
-from corvo.queries.queues import QueuesQuery, QueueView
-from corvo.queries.rebuild import RebuildQuery, RebuildView
-from corvo.queries.schedule_view import ScheduleView
-from corvo.queries.search import FulltextAnswer, FulltextQuery, SearchAnswer, SearchBody
-from corvo.queries.state_lists import StateListQuery
-from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
-from corvo.queries.why import WhyView
-from corvo.queries.worker import WorkerDetail
-from corvo.queries.workers import WorkerView
+from .answers import (
+    Acked,
+    AckedBatch,
+    BatchesAnswer,
+    BatchMade,
+    BatchView,
+    BulkDone,
+    BulkStarted,
+    BulkView,
+    Cancelled,
+    ClusterStatus,
+    DeletedSchedule,
+    Done,
+    Enqueued,
+    EnqueuedBatch,
+    ErrorGroupsAnswer,
+    EventsPage,
+    Failed,
+    FailedBatch,
+    FetchedBatch,
+    FetchedJob,
+    FulltextAnswer,
+    HeartbeatAnswer,
+    JobsView,
+    JobView,
+    MembersView,
+    QueueChanged,
+    QueueCleared,
+    QueueDetail,
+    QueueDraining,
+    QueueView,
+    RebuildView,
+    ScheduleView,
+    Sealed,
+    SearchAnswer,
+    ServerInfo,
+    ThroughputPoint,
+    WhyView,
+    WorkerDetail,
+    WorkerView,
+)
+from .bodies import (
+    AckBatchBody,
+    AckBody,
+    BatchBody,
+    BatchesQuery,
+    BulkBody,
+    BulkGetBody,
+    BulksQuery,
+    CancelBody,
+    ConcurrencyBody,
+    CreateScheduleBody,
+    DeleteQueueQuery,
+    EnqueueBatchBody,
+    EnqueueBody,
+    ErrorGroupsQuery,
+    EventsPageQuery,
+    FailBatchBody,
+    FailBody,
+    FetchBatchBody,
+    FetchBody,
+    FulltextQuery,
+    HeartbeatBody,
+    HoldBody,
+    JoinBody,
+    MoveBody,
+    PriorityBody,
+    QueuesQuery,
+    RebuildQuery,
+    RejectBody,
+    RemoveBody,
+    ReplayBody,
+    RescheduleBody,
+    RetentionBody,
+    SearchBody,
+    StateListQuery,
+    ThrottleBody,
+    ThroughputQuery,
+    TransferBody,
+    UpdateScheduleBody,
+)
+from .calls import HttpCall, call_of
 
 A = TypeVar("A")
 

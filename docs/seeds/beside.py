@@ -128,7 +128,7 @@ COMMANDS = Section(
         works(
             "beside-python-client",
             "Python client: `enqueue_batch`, `ack_batch`, `fail_batch`",
-            "`corvo.client.http.Client` has a method for each endpoint.",
+            "`corvo_client.Client` has a method for each endpoint (`sdk/python`).",
         ),
     ),
 )

@@ -197,7 +197,7 @@ STRUCTURE = Section(
             "structure-client",
             "`pkg/client`: client and worker library",
             "languages",
-            "A Python client serves the commands; it is no public library.",
+            "A Python client, `corvo-client`, with a method for each endpoint; no worker library.",
         ),
         works("structure-dockerfile", "`deploy/Dockerfile`", "`Dockerfile`."),
         not_yet("structure-compose", "`deploy/docker-compose.yml`", "packaging", "None."),

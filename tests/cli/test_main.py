@@ -72,6 +72,7 @@ def test_enqueue_sends_the_conditions_that_were_named(playback: Playback) -> Non
 
     assert msgspec.json.decode(playback.asked[0].body) == {
         "queue": "mail",
+        "payload": {},
         "delay": "10m",
         "expire_after": "1h",
         "unique_key": "k",

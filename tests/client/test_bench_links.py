@@ -5,11 +5,11 @@ from typing import Any
 
 from websockets.asyncio.server import serve
 
+from corvo.client.answers import Enqueued
 from corvo.client.bench.http_link import HttpLink
 from corvo.client.bench.links import RoundTrip, Target
 from corvo.client.bench.stream_link import StreamLink
 from corvo.client.http import Client
-from corvo.ops.jobs.enqueue import Enqueued
 from tests.client.playback import playing
 
 JOB = RoundTrip(queues=("q",), new_jobs=(b'{"queue":"q"}',))

@@ -4,14 +4,18 @@ import msgspec
 import pytest
 
 from corvo.client import calls
+from corvo.client.answers import Enqueued
+from corvo.client.bodies import (
+    AckBody,
+    DeleteQueueQuery,
+    EnqueueBody,
+    FetchBatchBody,
+    FetchBody,
+    HeartbeatBody,
+    HeartbeatJob,
+    SearchBody,
+)
 from corvo.client.calls import ServerRefused, read_answer
-from corvo.ops.jobs.ack import AckBody
-from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
-from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody
-from corvo.ops.jobs.heartbeat import HeartbeatBody, HeartbeatJob
-from corvo.ops.jobs.move import MoveBody
-from corvo.ops.queues.delete_queue import DeleteQueueQuery
-from corvo.queries.search import SearchBody
 
 NO_HEADERS: dict[str, str] = {}
 
@@ -50,13 +54,6 @@ def test_a_query_names_only_what_was_said() -> None:
 
     assert (call.method, call.path) == ("DELETE", "/api/v1/queues/a%2Fb?confirm=true")
     assert call.wait_s == 600
-
-
-def test_what_was_typed_becomes_a_body() -> None:
-    assert calls.body_of("move", {"queue": "slow"}) == MoveBody("slow")
-    assert calls.body_of("retry", {}) is None
-    with pytest.raises(calls.BadBody, match=r"^queue: "):
-        calls.body_of("move", {"queue": "no such queue!"})
 
 
 def test_a_job_id_cannot_leave_its_place_in_the_path() -> None:

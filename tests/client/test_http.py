@@ -5,13 +5,10 @@ import socket
 import msgspec
 import pytest
 
+from corvo.client.answers import Acked, Enqueued, Failed, FetchedBatch, FetchedJob, HeartbeatAnswer, HeartbeatStatus
+from corvo.client.bodies import AckBody, EnqueueBody, FailBody, FetchBatchBody, FetchBody, HeartbeatBody, HeartbeatJob
 from corvo.client.calls import ServerRefused
 from corvo.client.http import BadServer, Client, Unreachable
-from corvo.ops.jobs.ack import AckBody, Acked
-from corvo.ops.jobs.enqueue import EnqueueBody, Enqueued
-from corvo.ops.jobs.fail import FailBody, Failed
-from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, FetchedJob
-from corvo.ops.jobs.heartbeat import HeartbeatAnswer, HeartbeatBody, HeartbeatJob, HeartbeatStatus
 from tests.client.playback import Playback
 
 ID = "s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8"

@@ -26,7 +26,9 @@ class Block(NamedTuple):
 
 
 def markdown_files() -> list[Path]:
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "k8s").rglob("*.md")])
+    return sorted(
+        [*ROOT.glob("*.md"), *(path for name in ("docs", "k8s", "sdk") for path in (ROOT / name).rglob("*.md"))]
+    )
 
 
 def name_of(path: Path) -> str:

@@ -31,7 +31,7 @@ def copy(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in (*FOLDERS, *(path.name for path in ROOT.iterdir() if path.is_file() and path.name != ".git")):
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*ignored_names()))
+            shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns(*ignored_names()))
         else:
             shutil.copy2(ROOT / name, folder)
     for command in (["init", "--quiet"], ["add", "--all"]):

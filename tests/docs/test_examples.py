@@ -1,4 +1,4 @@
-"""Every command and program in the README, the tutorial and the guides runs, and prints what the page says.
+"""Every command and program in the READMEs, the tutorial and the guides runs, and prints what the page says.
 
 One server for all pages; each page runs in a folder of its own, its blocks in order. A python block that begins with
 `# name.py` is a file that later blocks use. A text or json block after a block that runs is its output. A page may
@@ -29,6 +29,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("tutorial/*.md")),
     *sorted((ROOT / "docs").glob("how-to/*.md")),
+    *sorted((ROOT / "sdk").glob("*/README.md")),
 ]
 LANGUAGES = {"bash", "python", "text", "json", "toml", "yaml", "promql", "javascript"}
 ORDERS = {"", "not run", "in the background"}
@@ -88,7 +89,7 @@ class Page:
         self._environ = {
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'sdk' / 'python'}",  # as if both were installed
             "PYTHONUNBUFFERED": "1",
             "CORVO_SERVER": server.url,
             "NO_COLOR": "1",

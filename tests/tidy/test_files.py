@@ -14,7 +14,7 @@ from corvo import ops, queries
 from tests.tidy.house import ROOT, Module, caught, dotted, modules, violations, walk
 from tests.tidy.tracked import top_folders
 
-FOLDERS = {"corvo", "shards", "gateway", "tests", "chaos", "k8s", "benchmarks", "docs"}
+FOLDERS = {"corvo", "shards", "gateway", "tests", "chaos", "k8s", "benchmarks", "docs", "sdk"}
 FORBIDDEN_WORDS = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base"}
 NAMED_PLACES = ("corvo", "shards", "gateway", "tests", "chaos", "benchmarks")
 

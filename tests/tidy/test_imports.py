@@ -73,6 +73,21 @@ def only_leaves_import_leaves(module: Module) -> Iterator[str]:
             yield f"{module.at(node)} imports {name}: only leaves import leaves; move what is shared to the core"
 
 
+def client_stands_alone(module: Module) -> Iterator[str]:
+    """It is installed without the rest, under the name `corvo_client`."""
+    if not module.path.startswith("corvo/client/") or module.path.startswith("corvo/client/bench/"):
+        return
+    for node, name in imports(module):
+        is_relative = isinstance(node, ast.ImportFrom) and node.level > 0
+        top = name.split(".")[0]
+        if is_relative and (is_under(name, "corvo.client.bench") or not is_under(name, "corvo.client")):
+            yield f"{module.at(node)} imports {name}: the client is installed without it; derive what it needs"
+        elif not is_relative and top in OURS:
+            yield f"{module.at(node)} imports {name}: the client has another name elsewhere; write `from . import …`"
+        elif not is_relative and top not in sys.stdlib_module_names and top not in ("httpx", "msgspec", "websockets"):
+            yield f"{module.at(node)} imports {top}: the client may use httpx, msgspec and websockets only"
+
+
 def raft_imports_nothing_of_ours(module: Module) -> Iterator[str]:
     if not module.path.startswith("shards/raft/"):
         return
@@ -111,6 +126,11 @@ BREACHES = [
     (readers_and_writer_share_readdb_only, "gateway/mirror/rows.py", "import gateway.search.lag"),
     (nobody_imports_tests_or_tools, "corvo/engine.py", "from tests.support import model"),
     (only_leaves_import_leaves, "gateway/app.py", "from corvo.client import calls"),
+    (client_stands_alone, "corvo/client/http.py", "from corvo.ops.jobs.ack import AckBody"),
+    (client_stands_alone, "corvo/client/http.py", "from corvo.client.calls import HttpCall"),
+    (client_stands_alone, "corvo/client/http.py", "from ..model.errors import STATUS"),
+    (client_stands_alone, "corvo/client/http.py", "from .bench.plan import BenchPlan"),
+    (client_stands_alone, "corvo/client/http.py", "import uvloop"),
     (raft_imports_nothing_of_ours, "shards/raft/core.py", "from corvo.model.errors import Corrupt"),
     (raft_imports_nothing_of_ours, "shards/raft/core.py", "from shards.storage.leveldb import Disk"),
     (raft_imports_nothing_of_ours, "shards/raft/core.py", "from ..storage.leveldb import Disk"),
@@ -124,6 +144,12 @@ ALLOWED = [
     (core_leans_on_msgspec_only, "corvo/engine.py", "import json, msgspec\nfrom corvo import ids"),
     (core_leans_on_msgspec_only, "corvo/runtime/process.py", "import structlog"),
     (only_leaves_import_leaves, "corvo/cli/commands/top.py", "from corvo.client import calls"),
+    (
+        client_stands_alone,
+        "corvo/client/http.py",
+        "import json, httpx, msgspec\nfrom . import calls\nfrom .trust import trusting",
+    ),
+    (client_stands_alone, "corvo/client/bench/engine.py", "import uvloop\nfrom corvo.client.http import Client"),
     (raft_imports_nothing_of_ours, "shards/raft/core.py", "import msgspec, heapq\nfrom shards.raft.log import Log"),
     (imports_stand_at_the_top, "corvo/cli/main.py", "def f():\n    import rich  # lazy: a third of the start-up time"),
 ]

@@ -38,8 +38,8 @@ def create(
       corvo batch create --on-complete albums.done --payload '{"album": 42}'
       corvo batch create --on-success reports.send --on-failure alarms --description "nightly reports"
     """
-    from corvo.cli.commands import bodies  # lazy: rich, and the operations with msgspec
-    from corvo.cli.screen import show_batch  # lazy: rich, and the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: rich, msgspec
+    from corvo.cli.screen import show_batch  # lazy: rich, msgspec
     from corvo.cli.screen.show import answer  # lazy: rich
 
     try:

@@ -5,21 +5,37 @@ the rest, with the sentence that every client gets.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
-from corvo.ops.batches.add_to_batch import BatchBody
-from corvo.ops.bulk.begin_bulk import BulkBody
-from corvo.ops.job_terms import StepBody
-from corvo.ops.jobs.enqueue import EnqueueBody
-from corvo.ops.schedules.create_schedule import CreateScheduleBody
-from corvo.ops.schedules.update_schedule import UpdateScheduleBody
-from corvo.queries.search import SearchBody, StateName
+from corvo.client.bodies import (
+    BatchBody,
+    Body,
+    BulkBody,
+    CreateScheduleBody,
+    EnqueueBody,
+    SearchBody,
+    StepBody,
+    UpdateScheduleBody,
+)
+from corvo.client.routes import ROUTES
+from corvo.model.json_input import validation_refusal
 
 
 class BadArgument(ValueError):
     """A sentence about a wrong argument."""
+
+
+def body_of(endpoint: str, fields: dict[str, Any]) -> Body | None:
+    """The body of an endpoint from what was typed: numbers and words may come as text."""
+    kind = ROUTES[endpoint].body
+    if kind is None:
+        return None
+    try:
+        return msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadArgument(validation_refusal(error, kind).message) from None
 
 
 def enqueue_body(
@@ -101,7 +117,9 @@ def batch_body(
 
 def search_body(states: Sequence[str], tags: Sequence[str], **filters: Any) -> SearchBody:
     return SearchBody(
-        state=msgspec.convert(states, list[StateName]), tags=dict(map(_searched_tag, tags)), **_given(**filters)
+        state=msgspec.convert(states, get_type_hints(SearchBody)["state"]),
+        tags=dict(map(_searched_tag, tags)),
+        **_given(**filters),
     )
 
 

@@ -30,9 +30,9 @@ from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
+    from corvo.client.answers import BulkDone, BulkStarted, BulkView
+    from corvo.client.bodies import BulkBody
     from corvo.client.http import Client
-    from corvo.ops.bulk.begin_bulk import BulkBody, BulkDone, BulkStarted
-    from corvo.queries.bulk_view import BulkView
 
 LOOK_AGAIN_S = 0.3
 AWAY_S = 60.0  # a server that is restarted is back by then
@@ -312,7 +312,7 @@ def _act(
 
 def _by_ids(fields: dict[str, Any]) -> "list[BulkBody]":
     """One request for every ten thousand ids."""
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
     from corvo.cli.commands.job_ids import ids_in  # lazy: msgspec
 
     if sys.stdin.isatty():
@@ -327,7 +327,7 @@ def _by_ids(fields: dict[str, Any]) -> "list[BulkBody]":
 
 
 def _by_filter(fields: dict[str, Any], text: str | None, flags: dict[str, Any]) -> "list[BulkBody]":
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
 
     try:
         return [bodies.bulk_body(fields, filter=bodies.bulk_filter(text, flags))]
@@ -338,7 +338,7 @@ def _by_filter(fields: dict[str, Any], text: str | None, flags: dict[str, Any]) 
 def _preview(client: "Client", requests: "list[BulkBody]") -> "BulkDone":
     from msgspec.structs import replace  # lazy: msgspec
 
-    from corvo.cli.commands.bulk_sums import added_up  # lazy: the operations with msgspec
+    from corvo.cli.commands.bulk_sums import added_up  # lazy: msgspec
 
     outcomes: list[Any] = [client.bulk(replace(request, dry_run=True)) for request in requests]  # never an operation
     return added_up(outcomes)
@@ -353,10 +353,10 @@ def _show_preview(preview: "BulkDone", output: str) -> None:
 
 def _carry_out(client: "Client", requests: "list[BulkBody]", output: str) -> None:
     """Exit code 1 when nothing was changed because everything was refused."""
-    from corvo.cli.commands.bulk_sums import added_up, as_done  # lazy: the operations with msgspec
+    from corvo.cli.commands.bulk_sums import added_up, as_done  # lazy: msgspec
     from corvo.cli.screen import show_bulk  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.ops.bulk.begin_bulk import BulkStarted  # lazy: the operations with msgspec
+    from corvo.client.answers import BulkStarted  # lazy: msgspec
 
     def tell(value: Any, drawn: Callable[[Any], Any]) -> None:
         answer(value, output == "json", lambda: drawn(value))

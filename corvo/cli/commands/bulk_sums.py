@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from corvo.ops.bulk.begin_bulk import BulkDone
-from corvo.queries.bulk_view import BulkView
+from corvo.client.answers import BulkDone, BulkView
 
 SAMPLES_MAX = 100
 

@@ -55,7 +55,7 @@ def add(
     """
     from corvo.cli.screen import show_cluster  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.queries.members import JoinBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import JoinBody  # lazy: msgspec
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_join(JoinBody(node_id=node, address=address))
@@ -73,7 +73,7 @@ def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
     """
     from corvo.cli.screen import show_cluster  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.queries.members import RemoveBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import RemoveBody  # lazy: msgspec
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_remove(RemoveBody(node_id=node))
@@ -96,7 +96,7 @@ def transfer(
     """
     from corvo.cli.screen import show_cluster  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.queries.members import TransferBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import TransferBody  # lazy: msgspec
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_transfer(TransferBody(node_id=node, shard=shard))

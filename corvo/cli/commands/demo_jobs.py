@@ -5,14 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from corvo.client.answers import FetchedJob
+from corvo.client.bodies import AckBody, CancelBody, CreateScheduleBody, EnqueueBody, FailBody, FetchBody, HoldBody
 from corvo.client.http import Client
-from corvo.ops.jobs.ack import AckBody
-from corvo.ops.jobs.cancel import CancelBody
-from corvo.ops.jobs.enqueue import EnqueueBody
-from corvo.ops.jobs.fail import FailBody
-from corvo.ops.jobs.fetch import FetchBody, FetchedJob
-from corvo.ops.jobs.hold import HoldBody
-from corvo.ops.schedules.create_schedule import CreateScheduleBody
 
 WORKER = "demo-worker"
 SCHEDULE = "demo-nightly-report"

@@ -10,7 +10,7 @@ from corvo.cli.commands.requests import OutputFormat, ServerUrl, asking, complai
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.queries.events import EventView, Gap
+    from corvo.client.answers import EventView, Gap
 
 PAUSE_S = 1.0  # before a broken stream is opened again
 KEPT_SHOWN = 1_000
@@ -67,7 +67,7 @@ def _print(heard: "EventView | Gap", is_json: bool) -> None:
     import msgspec  # lazy: as below
 
     from corvo.cli.screen import show  # lazy: rich
-    from corvo.queries.events import Gap  # lazy: the operations
+    from corvo.client.answers import Gap  # lazy: msgspec
 
     if isinstance(heard, Gap):
         complain(f"shard {heard.shard}: {heard.missed} events were deleted before they could be read")

@@ -13,7 +13,7 @@ from corvo.cli.commands.times import moment
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.ops.jobs.actions import Done
+    from corvo.client.answers import Done
 
 app = Commands(
     help="Act on one job: retry, cancel, hold, move and so on.",
@@ -26,9 +26,9 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="id of the job")]
 def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str) -> None:
     """Ask for an endpoint by its name. Fields that were not given are left to the server. What only the command line
     knows is translated: the priority `low`, and times relative to now."""
-    from corvo.cli.commands.bodies import tier  # lazy: the operations with msgspec
+    from corvo.cli.commands.bodies import body_of, tier  # lazy: msgspec
     from corvo.cli.screen import show  # lazy: rich
-    from corvo.client.calls import BadBody, body_of, call_of  # lazy: the operations with msgspec
+    from corvo.client.calls import call_of  # lazy: msgspec
 
     try:
         given = {field: value for field, value in fields.items() if value is not None}
@@ -37,7 +37,7 @@ def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str
         if "scheduled_at" in given:
             given["scheduled_at"] = moment(given["scheduled_at"], time.time_ns(), is_ahead=True)
         body = body_of(name, given)
-    except (BadBody, ValueError) as error:
+    except ValueError as error:
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer: Done = client.call(call_of(name, body, job_id=job_id))
@@ -66,7 +66,7 @@ def replay(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
       corvo job replay s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8
     """
     from corvo.cli.screen import show  # lazy: rich
-    from corvo.ops.jobs.replay import ReplayBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import ReplayBody  # lazy: msgspec
 
     with asking(server) as client:
         answer = client.replay(job_id, ReplayBody(iteration=1))

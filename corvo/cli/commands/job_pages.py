@@ -13,7 +13,7 @@ import typer
 from corvo.cli.commands.requests import MISUSED, stop
 
 if TYPE_CHECKING:
-    from corvo.queries.search import SearchAnswer
+    from corvo.client.answers import SearchAnswer
 
 PAGE_MAX = 1_000  # jobs in one answer of the server
 PAGE_DEFAULT = 50  # on a terminal

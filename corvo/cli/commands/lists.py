@@ -10,7 +10,7 @@ from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.queries.search import SearchAnswer
+    from corvo.client.answers import SearchAnswer
 
 OnlyQueue = Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")]
 OrderName = Literal["asc", "desc"]
@@ -55,7 +55,7 @@ def throughput(
       corvo throughput mail --output json | jq '.[-2].completed'
     """
     from corvo.cli.screen import show, show_lists  # lazy: rich
-    from corvo.queries.throughput import ThroughputQuery  # lazy: the queries with msgspec
+    from corvo.client.bodies import ThroughputQuery  # lazy: msgspec
 
     with asking(server) as client:
         query = ThroughputQuery(minutes=minutes)
@@ -79,7 +79,7 @@ def errors(
       corvo errors --output json | jq -r '.groups[] | "\\(.count) \\(.message)"'
     """
     from corvo.cli.screen import show, show_lists  # lazy: rich
-    from corvo.queries.error_groups import ErrorGroupsQuery  # lazy: the queries with msgspec
+    from corvo.client.bodies import ErrorGroupsQuery  # lazy: msgspec
 
     query = ErrorGroupsQuery(queue=queue, limit=limit, **moments(since=since))
     with asking(server) as client:
@@ -140,7 +140,7 @@ def _list(
     server: str,
     output: str,
 ) -> None:
-    from corvo.queries.state_lists import StateListQuery  # lazy: the queries with msgspec
+    from corvo.client.bodies import StateListQuery  # lazy: msgspec
 
     with asking(server) as client:
         list_page = client.dead if state == "dead" else client.held

@@ -25,8 +25,8 @@ from corvo.client import DEFAULT_SERVER
 from corvo.model.timestamps import parse_duration
 
 if TYPE_CHECKING:
+    from corvo.client.answers import QueueDetail
     from corvo.client.http import Client
-    from corvo.queries.queue import QueueDetail
 
 SLICES_S = 600.0  # a queue of millions is emptied in slices; the answer comes after the last one
 LOOK_AGAIN_S = 0.5
@@ -189,7 +189,7 @@ def destroy(
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.ops.queues.delete_queue import DeleteQueueQuery  # lazy: the operations with msgspec
+    from corvo.client.bodies import DeleteQueueQuery  # lazy: msgspec
 
     confirm(yes, f"Delete {queue} and all its jobs, ended ones too?")
     with asking(server, timeout_s=SLICES_S) as client:
@@ -216,7 +216,7 @@ def concurrency(
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.ops.queues.set_concurrency import ConcurrencyBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import ConcurrencyBody  # lazy: msgspec
 
     with asking(server) as client:
         changed = client.set_concurrency(queue, ConcurrencyBody(limit))
@@ -243,7 +243,7 @@ def throttle(
     """
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.ops.queues.set_throttle import ThrottleBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import ThrottleBody  # lazy: msgspec
 
     if off is (rate is not None):
         stop(MISUSED, "give either a rate or --off; corvo queue throttle --help shows the usage")
@@ -280,7 +280,7 @@ def retention(
 
     from corvo.cli.screen import show_queue  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
-    from corvo.ops.queues.set_retention import RetentionBody  # lazy: the operations with msgspec
+    from corvo.client.bodies import RetentionBody  # lazy: msgspec
 
     spans = [UNSET if span is None else None if span == "default" else span for span in (completed, dead, cancelled)]
     with asking(server) as client:

@@ -195,7 +195,7 @@ def _key_of_file(path: str) -> str | None:
 @contextmanager
 def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "Iterator[Client]":
     """A client for the length of a command. A refusal, or no answer at all, ends the command with an error."""
-    from corvo.client.calls import ServerRefused  # lazy: httpx and the operations
+    from corvo.client.calls import ServerRefused  # lazy: msgspec
     from corvo.client.http import BadServer, Client, Unreachable, UntrustedServer  # lazy: httpx
     from corvo.client.trust import BadAuthority  # lazy: httpx
 

@@ -10,8 +10,8 @@ from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, Priorit
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
+    from corvo.client.answers import ScheduleView
     from corvo.client.http import Client
-    from corvo.queries.schedule_view import ScheduleView
 
 app = Commands(
     help="List, create, change and pause cron schedules. Without a command, list them.",
@@ -106,7 +106,7 @@ def create(
       corvo schedules create ping '@every 10s' health --catch-up skip
       corvo schedules create bills '0 6 L * *' billing --catch-up all --catch-up-max 12 --tag team=finance
     """
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
 
     try:
         body = bodies.schedule_body(
@@ -161,7 +161,7 @@ def update(
       corvo schedules update nightly --cron '0 4 * * *'
       corvo schedules update nightly --payload '{"kind": "weekly"}' --unique-key nightly --unique-period 86400
     """
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
 
     try:
         body = bodies.new_terms(

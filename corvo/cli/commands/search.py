@@ -10,7 +10,7 @@ from corvo.cli.commands.times import HINT, moments
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from corvo.queries.search import SearchAnswer
+    from corvo.client.answers import SearchAnswer
 
 # Copies of the core's choices, as in requests.py; a test compares them.
 OrderName = Literal["asc", "desc"]
@@ -89,7 +89,7 @@ def search(
     """
     from msgspec.structs import replace  # lazy: msgspec
 
-    from corvo.cli.commands import bodies  # lazy: the operations with msgspec
+    from corvo.cli.commands import bodies  # lazy: msgspec
 
     wanted = amount(limit, every, page, cursor)
     limits = moments(

@@ -34,7 +34,7 @@ def demo(
       corvo seed demo
       corvo seed demo --count 500 --output json
     """
-    from corvo.cli.commands.demo_jobs import seed_demo  # lazy: the operations with msgspec
+    from corvo.cli.commands.demo_jobs import seed_demo  # lazy: msgspec
     from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:

@@ -18,11 +18,9 @@ from rich.text import Text
 from corvo.cli.screen.dashboard import SAMPLES_MAX, Line, Look, Rates, picture, rates
 from corvo.cli.screen.keyboard import Keyboard
 from corvo.cli.screen.show import console
+from corvo.client.answers import ClusterStatus, QueueView, WorkerView
 from corvo.client.calls import ServerRefused
 from corvo.client.http import Client, Unreachable
-from corvo.queries.cluster import ClusterStatus
-from corvo.queries.queues import QueueView
-from corvo.queries.workers import WorkerView
 
 INTERVALS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 PLAIN_HEIGHT = 10_000  # a pipe has no height: nothing is left out

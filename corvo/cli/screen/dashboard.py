@@ -14,10 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from corvo.cli.screen.show import columns, cut, headline, plain, restarts
+from corvo.client.answers import ClusterStatus, QueueView, ShardView, WorkerView
 from corvo.model.timestamps import parse_rfc3339
-from corvo.queries.cluster import ClusterStatus, ShardView
-from corvo.queries.queues import QueueView
-from corvo.queries.workers import WorkerView
 
 SAMPLES_MAX = 60
 WIDTH_MIN, HEIGHT_MIN = 60, 16  # a smaller terminal cuts the screen off

@@ -15,16 +15,19 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from corvo.client.answers import (
+    ClusterStatus,
+    Enqueued,
+    EventView,
+    JobSummary,
+    JobView,
+    QueueView,
+    SearchAnswer,
+    WhyView,
+    WorkerView,
+)
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.timestamps import parse_rfc3339
-from corvo.ops.jobs.enqueue import Enqueued
-from corvo.queries.cluster import ClusterStatus
-from corvo.queries.events import EventView
-from corvo.queries.job import JobView
-from corvo.queries.queues import QueueView
-from corvo.queries.search import JobSummary, SearchAnswer
-from corvo.queries.why import WhyView
-from corvo.queries.workers import WorkerView
 
 PIPE_WIDTH = 1000  # a pipe has no width: nothing is cut off
 CELL_CHARS_MAX = 60  # of a payload or an error in a list
@@ -257,8 +260,9 @@ def headline(view: ClusterStatus) -> Text:
     fsync = "fsync on" if view.fsync else "fsync off: a power cut may lose acknowledged jobs"
     mirror = f"read.db {view.mirror.lag_ms:.0f} ms behind" if view.mirror else "read.db does not answer"
     style = {"healthy": "green", "degraded": "yellow"}.get(view.status, "red")
+    health = f"{view.status}: {'; '.join(view.reasons)}" if view.reasons else view.status
     rest = f" · {view.mode} · {view.node_id} · {view.shards} shards · {fsync} · {mirror}"
-    return Text.assemble(f"Corvo {view.version} ", (plain(view.health.sentence).plain, style), rest)
+    return Text.assemble(f"Corvo {view.version} ", (plain(health).plain, style), rest)
 
 
 EVENT_STYLES = {

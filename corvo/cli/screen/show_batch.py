@@ -4,9 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corvo.cli.screen.show import json_text, plain, when
-from corvo.ops.batches.add_to_batch import BatchMade
-from corvo.ops.batches.seal_batch import Sealed
-from corvo.queries.batches import BatchView, CallbackView
+from corvo.client.answers import BatchMade, BatchView, CallbackView, Sealed
 
 _STYLES = {"open": "yellow", "sealed": "cyan", "completed": "green"}
 

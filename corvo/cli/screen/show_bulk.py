@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corvo.cli.screen.show import columns, plain, priority, state, when
-from corvo.ops.bulk.begin_bulk import BulkDone, BulkStarted
-from corvo.queries.bulk_view import BulkView, FailureView
+from corvo.client.answers import BulkDone, BulkStarted, BulkView, FailureView
 
 SAMPLES_SHOWN = 10
 _STYLES = {"queued": "yellow", "running": "cyan", "completed": "green", "failed": "red", "cancelled": "dim"}

@@ -4,8 +4,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from corvo.cli.screen.show import columns, headline, incidents, plain
-from corvo.queries.cluster import ClusterStatus, ReplicaView, ShardView
-from corvo.queries.members import MembersView
+from corvo.client.answers import ClusterStatus, MembersView, ReplicaView, ShardView
 
 UNKNOWN = "?"
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB")

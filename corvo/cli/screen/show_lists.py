@@ -7,9 +7,7 @@ from rich.text import Text
 
 from corvo.cli.screen.dashboard import short, sparkline
 from corvo.cli.screen.show import columns, cut, json_text, plain, when, workers
-from corvo.queries.error_groups import ErrorGroupsAnswer
-from corvo.queries.throughput import ThroughputPoint
-from corvo.queries.worker import WorkerDetail
+from corvo.client.answers import ErrorGroupsAnswer, ThroughputPoint, WorkerDetail
 
 BARS_MAX = 60
 MESSAGE_CHARS_MAX = 100

@@ -4,9 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corvo.cli.screen.show import plain, state, when
-from corvo.ops.queues.clear_queue import QueueCleared
-from corvo.ops.queues.drain_queue import QueueDraining
-from corvo.queries.queue import QueueDetail
+from corvo.client.answers import QueueCleared, QueueDetail, QueueDraining
 
 _STATUS_STYLES = {"active": "green", "paused": "yellow", "draining": "yellow", "drained": "cyan"}
 _STATES = ("pending", "active", "scheduled", "retrying", "held", "dead", "completed", "cancelled")

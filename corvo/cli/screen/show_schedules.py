@@ -6,8 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from corvo.cli.screen.show import columns, json_text, plain, when
-from corvo.ops.schedules.delete_schedule import DeletedSchedule
-from corvo.queries.schedule_view import ScheduleView
+from corvo.client.answers import DeletedSchedule, ScheduleView
 
 
 def schedules(views: Sequence[ScheduleView]) -> Table:

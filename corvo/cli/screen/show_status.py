@@ -7,10 +7,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from corvo.cli.screen import show
+from corvo.client.answers import ClusterStatus, QueueView
 from corvo.client.calls import ServerRefused
 from corvo.client.http import Client
-from corvo.queries.cluster import ClusterStatus
-from corvo.queries.queues import QueueView
 
 
 class ServerStatus(msgspec.Struct):

@@ -18,9 +18,9 @@ from corvo.client.bench.engine import Engine, Measured
 from corvo.client.bench.links import Lost, Target
 from corvo.client.bench.plan import BenchPlan
 from corvo.client.bench.tally import Percentiles, Tally, percentiles
+from corvo.client.bodies import DeleteQueueQuery
 from corvo.client.calls import ServerRefused
 from corvo.client.http import Client, Unreachable
-from corvo.ops.queues.delete_queue import DeleteQueueQuery
 
 
 class Machine(msgspec.Struct, frozen=True):

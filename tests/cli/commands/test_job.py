@@ -57,12 +57,6 @@ def test_replay_prints_the_new_job(playback: Playback, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.split() == ["s00_job_new", "pending"]
 
 
-def test_a_word_that_the_body_does_not_take_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["move", ID, "no such queue!"]) == 2
-
-    assert capsys.readouterr().err.startswith("corvo: queue: ")
-
-
 def test_a_refusal_is_one_line(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
     playback.refuse("POST", f"/jobs/{ID}/move", 409, "WRONG_STATE", "cannot move a job that is active")
 
