@@ -152,7 +152,7 @@ class BulkView(Struct, kw_only=True):
     # jobs that were refused and not changed
     errors: int
     percent: float | None = None
-    # jobs a second, since a gateway claimed it
+    # jobs per second, since a gateway claimed it
     rate: float | None = None
     # remaining seconds at this rate
     eta_s: float | None = None
@@ -226,7 +226,7 @@ class QueueChanged(Struct):
 class QueueDraining(Struct):
     # `draining`, or `drained` when no job is active
     status: str
-    # jobs that workers still have
+    # jobs that workers still hold
     active: int
 
 
@@ -270,7 +270,7 @@ class SearchAnswer(Struct):
     cursor: str | None
     duration_ms: float
     lag_ms: float
-    # `at_least` where `total_is_exact` is false
+    # `at_least` if `total_is_exact` is false
     total_relation: Literal["exact", "at_least"] = "exact"
     # false: the search ran out of time before the page was full; `cursor` continues it
     is_complete: bool = True
@@ -459,7 +459,7 @@ class FulltextHit(Struct):
 
 class FulltextAnswer(Struct):
     q: str
-    # the latest indexed come first
+    # most recently indexed first
     results: list[FulltextHit]
     has_more: bool
     # false: too many jobs are new to check all of them
@@ -670,9 +670,9 @@ class SnapshotView(Struct):
 
     # 1, or 0 while the log still has its first entry
     count: int
-    # the last entry that only the state has
+    # the last entry that only the snapshot has
     latest_index: int
-    # states on their way to other nodes now
+    # snapshots on their way to other nodes now
     transfers: int
 
 
@@ -740,7 +740,7 @@ class SqliteMirrorView(Struct):
     dropped: int
     # rows written, ever
     applied: int
-    # entries that the shards have and the mirror has not confirmed
+    # entries that the shards have and the mirror has not acknowledged
     lag: int
     lag_ms: float
 

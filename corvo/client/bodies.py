@@ -38,7 +38,7 @@ class JobTerms(Body, kw_only=True):
     idempotency_key: str | None = None
     # `1h`: the job becomes dead if it is not done an hour after creation; 0: never
     expire_after: str | None = None
-    # the same as a number, which wins
+    # the same in milliseconds; takes precedence
     expire_after_ms: int | None = None
     # fraction of a retry delay by which it may be shortened at random
     retry_jitter: float = 0.0
@@ -55,7 +55,7 @@ class EnqueueBody(JobTerms):
     queue: str
     payload: Any = UNSET
     priority: Literal["critical", "high", "normal"] | int = "normal"
-    # attempts in all
+    # attempts in total
     max_retries: int = 3
     retry_backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
     retry_base_delay: str | None = None
@@ -66,7 +66,7 @@ class EnqueueBody(JobTerms):
     scheduled_at: str | None = None
     # earliest start, as a duration from now: `10m`
     delay: str | None = None
-    # the same as a number, which wins
+    # the same in milliseconds; takes precedence
     delay_ms: int | None = None
     tags: Any = UNSET
     checkpoint: Any = UNSET
@@ -119,7 +119,7 @@ class FetchBody(FetchOptions):
     hostname: str = ""
     # seconds to wait for a job; more than 60 count as 60
     timeout: float = 30.0
-    # seconds until the claim ends without a heartbeat
+    # seconds until the lease expires without a heartbeat
     lease_duration: float = 60.0
 
 
@@ -205,11 +205,11 @@ class PriorityBody(Body):
 
 
 class RescheduleBody(Body):
-    # not before this moment: RFC 3339, or a date
+    # not before this time: RFC 3339, or a date
     scheduled_at: str | None = None
-    # not before this long from now: `10m`
+    # not before this delay from now: `10m`
     delay: str | None = None
-    # the same as a number, which wins
+    # the same in milliseconds; takes precedence
     delay_ms: int | None = None
 
 
@@ -290,7 +290,7 @@ class CreateScheduleBody(Body):
     timezone: str = "UTC"
     payload: Any = UNSET
     priority: Literal["critical", "high", "normal"] = "normal"
-    # attempts in all
+    # attempts in total
     max_retries: int = 3
     tags: Any = UNSET
     # up to 256 characters, none of them a control character: while a job of the queue holds it, a slot makes no further
@@ -334,7 +334,7 @@ class ConcurrencyBody(Body):
 class ThrottleBody(Body):
     # claims
     rate: int
-    # within any span of this length, 1 s to 1 day
+    # within any period of this length, 1 s to 1 day
     window_ms: int | None = None
     # the same as a duration: `1m`; window_ms takes precedence
     period: str | None = None
