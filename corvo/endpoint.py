@@ -11,8 +11,11 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from corvo.model import sharding
+from corvo.model.errors import Refusal
 from corvo.model.ids import Minter
+from corvo.model.limits import BULK_ID
 from corvo.model.namespaces import DEFAULT, id_ending
+from corvo.model.reach import Reach
 from corvo.state.tables import Tables
 
 T = TypeVar("T")
@@ -65,7 +68,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 class PlanContext(msgspec.Struct, frozen=True):
     """Everything that `plan` needs besides the request. Its methods know the ids of one namespace: an id of another is
-    refused as one that does not exist."""
+    refused as one that does not exist, and so is an id that is hidden from a key with a scope."""
 
     shard_count: int
     payload_bytes_max: int
@@ -73,8 +76,10 @@ class PlanContext(msgspec.Struct, frozen=True):
     clock_ns: Callable[[], int]
     namespace: str = DEFAULT
     id_ending: str = ""
+    scope: tuple[str, ...] = ()  # of the principal (`corvo/model/reach.py`)
+    hidden: frozenset[str] = frozenset()  # ids in this request that are outside the scope, or do not exist
 
-    def within(self, namespace: str) -> "PlanContext":
+    def within(self, namespace: str, scope: tuple[str, ...] = ()) -> "PlanContext":
         return PlanContext(
             self.shard_count,
             self.payload_bytes_max,
@@ -82,19 +87,44 @@ class PlanContext(msgspec.Struct, frozen=True):
             self.clock_ns,
             namespace,
             id_ending(namespace),
+            scope,
         )
 
+    def hiding(self, ids: frozenset[str]) -> "PlanContext":
+        return msgspec.structs.replace(self, hidden=ids) if ids else self
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.namespace, self.scope)
+
+    def is_job_id(self, text: str) -> bool:
+        """Whether a job of this namespace can have this id. Says nothing about whether one has it."""
+        return sharding.find_shard_of_job(text, self.shard_count, self.id_ending) is not None
+
     def find_shard_of_job(self, job_id: str) -> int | None:
+        if self.hidden and job_id in self.hidden:
+            return None
         return sharding.find_shard_of_job(job_id, self.shard_count, self.id_ending)
 
     def shard_of_job(self, job_id: str) -> int:
+        if self.hidden and job_id in self.hidden:
+            raise sharding.unknown_job(job_id)
         return sharding.shard_of_job(job_id, self.shard_count, self.id_ending)
 
     def shard_of_batch(self, batch_id: str) -> int:
+        if batch_id in self.hidden:
+            raise sharding.unknown_batch(batch_id)
         return sharding.shard_of_batch(batch_id, self.shard_count, self.id_ending)
 
     def shard_of_schedule(self, id_or_name: str) -> int:
+        if id_or_name in self.hidden:
+            raise sharding.unknown_schedule(id_or_name)
         return sharding.shard_of_schedule(id_or_name, self.shard_count, self.id_ending)
+
+    def check_bulk_id(self, bulk_id: str) -> None:
+        match = BULK_ID.fullmatch(bulk_id)
+        if match is None or (match[1] or "") != self.id_ending or bulk_id in self.hidden:
+            raise Refusal("BULK_NOT_FOUND", f"no bulk operation has the id {bulk_id[:128]!r}")
 
 
 class Answer(NamedTuple):

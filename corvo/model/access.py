@@ -6,14 +6,15 @@ of the replicated state.
 """
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from corvo.model.errors import Refusal
+from corvo.model.globs import is_in_scope
 from corvo.model.namespaces import DEFAULT, shown_name
+from corvo.model.reach import Reach
 
 OPEN = "open"  # the access of an endpoint that needs no credential
 EVERYTHING = "*"
@@ -24,7 +25,7 @@ OWN = "self:read"  # of every principal that has a credential, whatever its role
 # Resources of the whole cluster → what a tenant may do with them. Everything else is for principals of the namespace
 # `default` without a queue scope: to others no role gives it, not even admin.
 CLUSTER_WIDE: dict[str, tuple[str, ...]] = {
-    "cluster": ("read",),
+    "cluster": (),  # its status describes the whole installation
     "admin": (),
     "roles": ("read",),
     "namespaces": ("read",),  # their own
@@ -102,11 +103,17 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     def require(self, access: str) -> None:
         if not self.may(access):
+            if not self.is_cluster_wide and access.partition(":")[0] in CLUSTER_WIDE:
+                raise Refusal(
+                    "FORBIDDEN",
+                    f"this is of the whole installation: only principals of the namespace {DEFAULT} without a queue"
+                    " scope may do it",
+                )
             raise Refusal("FORBIDDEN", f"{self.name or 'this key'} may not do this: it needs the permission {access}")
 
     def reaches(self, queue: str) -> bool:
         """Whether a queue, qualified or not, is in the scope."""
-        return not self.queue_scope or any(fnmatchcase(shown_name(queue), glob) for glob in self.queue_scope)
+        return not self.queue_scope or is_in_scope(shown_name(queue), self.queue_scope)
 
     def require_queues(self, queues: Iterable[str]) -> None:
         if self.queue_scope:
@@ -115,6 +122,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
                     raise Refusal(
                         "FORBIDDEN", f"the queue {shown_name(queue)[:200]!r} is outside the scope of this key"
                     )
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.namespace, self.queue_scope)
 
     def within(self, namespace: str) -> "Principal":
         return self if namespace == self.namespace else msgspec.structs.replace(self, namespace=namespace)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from corvo.model.errors import invalid
-from corvo.model.namespaces import SEPARATOR, qualify
+from corvo.model.namespaces import SEPARATOR, qualify, shown_name
 
 
 class NameKind(Enum):
@@ -106,6 +106,17 @@ def _qualified(kind: NameKind, name: str, namespace: str) -> str:
     if kind is NameKind.QUEUES:
         return ",".join(qualify(namespace, part) if part else "" for part in name.split(","))
     return qualify(namespace, name)
+
+
+def show_names(body: Any) -> None:
+    """The reverse: every name in the body as its tenant knows it."""
+    visit = _visitor(type(body))
+    if visit is not None:
+        visit(body, _shown)
+
+
+def _shown(kind: NameKind, name: str) -> str:
+    return ",".join(map(shown_name, name.split(","))) if kind is NameKind.QUEUES else shown_name(name)
 
 
 def queues_in(body: Any) -> Iterator[str]:

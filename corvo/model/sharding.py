@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from corvo.model.errors import Refusal
 from corvo.model.limits import BATCH_ID, JOB_ID, SCHEDULE_ID, SCHEDULE_NAME
+from corvo.model.namespaces import shown_name
 
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
@@ -43,16 +44,24 @@ def find_shard_of_job(job_id: str, shard_count: int, ending: str | None = None) 
 def shard_of_job(job_id: str, shard_count: int, ending: str | None = None) -> int:
     shard = find_shard_of_job(job_id, shard_count, ending)
     if shard is None:
-        raise Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:128]!r}")
+        raise unknown_job(job_id)
     return shard
+
+
+def unknown_job(job_id: str) -> Refusal:
+    return Refusal("JOB_NOT_FOUND", f"no job has the id {job_id[:128]!r}")
 
 
 def shard_of_batch(batch_id: str, shard_count: int, ending: str | None = None) -> int:
     """The shard that counts the batch."""
     shard = find_shard_of_id(BATCH_ID, batch_id, shard_count, ending)
     if shard is None:
-        raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:128]!r}")
+        raise unknown_batch(batch_id)
     return shard
+
+
+def unknown_batch(batch_id: str) -> Refusal:
+    return Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id[:128]!r}")
 
 
 def shard_of_schedule(id_or_name: str, shard_count: int, ending: str | None = None) -> int:
@@ -61,5 +70,9 @@ def shard_of_schedule(id_or_name: str, shard_count: int, ending: str | None = No
     if shard is None and SCHEDULE_NAME.fullmatch(id_or_name):
         shard = fnv32a(id_or_name) % shard_count
     if shard is None:
-        raise Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {id_or_name[:128]!r}")
+        raise unknown_schedule(id_or_name)
     return shard
+
+
+def unknown_schedule(id_or_name: str) -> Refusal:
+    return Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {shown_name(id_or_name)[:256]!r}")

@@ -21,6 +21,7 @@ from corvo.model.job_extras import (
 )
 from corvo.model.json_input import check_numbers
 from corvo.model.limits import BODY_BYTES_MAX, CHAIN_BYTES_MAX, DELAY_MS_MAX, DEPENDENCIES_MAX, STEPS_PER_CHAIN_MAX
+from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import LATEST_NS, parse_duration, parse_rfc3339
 
 KeyText = Annotated[
@@ -178,7 +179,7 @@ def _dependency(context: PlanContext, job_id: str, field: str) -> str:
 
 def _chain(context: PlanContext, body: ChainBody, queue: str, chain_id: str, field: str) -> Chain:
     if body.steps[0].queue != queue:
-        raise invalid(f"{field}.steps[0].queue", f"the first step is the job itself, which goes to {queue}")
+        raise invalid(f"{field}.steps[0].queue", f"the first step is the job itself, which goes to {shown_name(queue)}")
     chain = Chain(
         id=chain_id,
         step=0,

@@ -8,8 +8,9 @@ from msgspec import Meta
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.model.job import Count
 from corvo.model.limits import BULKS_ENDED_KEPT, JOBS_PER_REQUEST_MAX
-from corvo.queries.bulk_view import BulkView, bulk_view, check_bulk_id, in_list, short
-from corvo.rules.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, open_bulks, require_bulk
+from corvo.model.reach import Reach
+from corvo.queries.bulk_view import BulkView, bulk_view, in_list, short
+from corvo.rules.bulk import BULK_SHARD, Bulk, ended_bulks, find_ids, is_within, open_bulks, require_bulk
 from corvo.state.tables import Tables
 
 
@@ -26,12 +27,14 @@ class ListBulks(Read, tag=1061):
     """Open operations, oldest first, then the newest ended ones."""
 
     ended_max: Annotated[int, Meta(ge=0, le=BULKS_ENDED_KEPT)] = 0
+    reach: Reach | None = None  # None: of every namespace, for the gateways that work on them
 
     result: ClassVar[Any] = list[Bulk]
 
     def read(self, tables: Tables) -> list[Bulk]:
-        ended = ended_bulks(tables, self.ended_max) if self.ended_max else []
-        return [in_list(bulk) for bulk in (*open_bulks(tables), *ended)]
+        is_open = [bulk for bulk in open_bulks(tables) if self.reach is None or is_within(bulk, self.reach)]
+        ended = ended_bulks(tables, self.ended_max, self.reach) if self.ended_max else []
+        return [in_list(bulk) for bulk in (*is_open, *ended)]
 
 
 class GetBulkJobs(Read, tag=1062):
@@ -87,7 +90,7 @@ def progress_of(bulk: Bulk, kind: str) -> BulkProgress:
 
 
 def _plan_one(context: PlanContext, body: None, bulk_id: str) -> Plan:
-    check_bulk_id(bulk_id)
+    context.check_bulk_id(bulk_id)
 
     def conclude(results: list[Bulk]) -> Answer:
         return Answer(200, bulk_view(results[0]))
@@ -100,7 +103,7 @@ def _plan_all(context: PlanContext, query: BulksQuery) -> Plan:
         newest_first = sorted(results[0], key=lambda bulk: bulk.id, reverse=True)
         return Answer(200, [bulk_view(bulk) for bulk in newest_first])
 
-    return Plan([(BULK_SHARD, ListBulks(query.limit))], conclude)
+    return Plan([(BULK_SHARD, ListBulks(query.limit, context.reach))], conclude)
 
 
 QUERIES: tuple[type[Query], ...] = (GetBulk, ListBulks, GetBulkJobs)

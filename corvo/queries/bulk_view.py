@@ -5,9 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from corvo.model.errors import Refusal
 from corvo.model.job import PRIORITY_NAMES
-from corvo.model.limits import BULK_ID
 from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.rules.bulk import ACTION_NAMES, STATUS_NAMES, Action, Bulk, BulkFailure, Status
@@ -99,8 +97,3 @@ def _percent(bulk: Bulk) -> float | None:
     if not bulk.total_is_exact:
         return None
     return round(min(bulk.tally.processed / bulk.total, 1.0) * 100, 1) if bulk.total else 100.0
-
-
-def check_bulk_id(bulk_id: str) -> None:
-    if not BULK_ID.fullmatch(bulk_id):
-        raise Refusal("BULK_NOT_FOUND", f"no bulk operation has the id {bulk_id[:64]!r}")

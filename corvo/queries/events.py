@@ -6,6 +6,7 @@ only by their clocks.
 """
 
 from collections.abc import Callable
+from functools import cache
 from heapq import merge
 from itertools import islice
 from typing import Annotated, Any, ClassVar
@@ -16,11 +17,13 @@ from msgspec import Meta
 from corvo.endpoint import Endpoint, Query
 from corvo.model.errors import invalid
 from corvo.model.events import EVENT_NAMES, Event, EventKind
+from corvo.model.globs import is_in_scope
 from corvo.model.job import Count, SpanMs
 from corvo.model.json_input import to_raw
 from corvo.model.limits import QUALIFIED_NAME, SHARDS_MAX
 from corvo.model.name_fields import NameKind
 from corvo.model.namespaces import shown_name
+from corvo.model.reach import Reach
 from corvo.state.event_log import EventLog, Told
 
 # Instead of the number of an event: the newest event, and the point before the oldest event that is kept.
@@ -41,19 +44,22 @@ class EventsFound(msgspec.Struct, array_like=True):
 
 
 class Filters(msgspec.Struct, array_like=True, frozen=True):
-    """An event matches when every list that is not empty contains it."""
+    """An event matches when it is in reach and every list that is not empty contains it."""
 
     queues: tuple[str, ...] = ()
     job_ids: tuple[str, ...] = ()
     types: tuple[EventKind, ...] = ()
+    reach: Reach | None = None  # None: what a gateway of a former version may see, the default namespace
 
     def sieve(self) -> Callable[[Event], bool]:
         """A test for events. Uses sets, because a long list is compared with thousands of events."""
         queues, job_ids, types = frozenset(self.queues), frozenset(self.job_ids), frozenset(self.types)
+        in_reach = cache((self.reach or Reach()).holds)  # few queues, many events; a new cache for each query
         return lambda event: (
             (not queues or event.queue in queues)
             and (not types or event.kind in types)
             and (not job_ids or event.job_id in job_ids)
+            and in_reach(event.queue)
         )
 
 
@@ -92,7 +98,7 @@ class GetEvents(Query, tag=1040):
 
 
 class EventView(msgspec.Struct, omit_defaults=True):
-    seq: Annotated[int, Meta(description="number within its shard, without gaps")]
+    seq: Annotated[int, Meta(description="number within its shard, which counts the events of all tenants")]
     shard: int
     type: str
     at_ns: int
@@ -102,7 +108,8 @@ class EventView(msgspec.Struct, omit_defaults=True):
 
 
 class Gap(msgspec.Struct):
-    """Data of the event `gap`: the number of a shard's events after the cursor that are no longer kept."""
+    """Data of the event `gap`: how many events of a shard, of any tenant, came after the cursor and are no longer
+    kept."""
 
     shard: int
     missed: int
@@ -112,7 +119,7 @@ class EventsPage(msgspec.Struct, omit_defaults=True):
     events: list[EventView]
     next: Annotated[str, Meta(description="`after_seq` of the next page")]
     has_more: bool = False
-    missed: Annotated[int, Meta(description="events after the cursor that are no longer kept")] = 0
+    missed: Annotated[int, Meta(description="events after the cursor, of any tenant, that are no longer kept")] = 0
 
 
 _LIST = "names separated by commas"
@@ -142,13 +149,20 @@ class EventsPageQuery(msgspec.Struct, forbid_unknown_fields=True):
     types: Annotated[str, Meta(description=_LIST)] = ""
 
 
-def event_view(shard: int, told: Told) -> EventView:
+def event_view(shard: int, told: Told, reach: Reach) -> EventView:
     event = told.event
     name = EVENT_NAMES[event.kind]
-    return EventView(told.seq, shard, name, told.at, event.job_id, shown_name(event.queue), to_raw(event.data))
+    data = _within(event.data, reach) if reach.scope and event.kind is EventKind.MOVED else event.data
+    return EventView(told.seq, shard, name, told.at, event.job_id, shown_name(event.queue), to_raw(data))
 
 
-def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
+def _within(data: bytes, reach: Reach) -> bytes:
+    """Without the name of a queue that a job came from, where that is outside the scope."""
+    came_from = msgspec.json.decode(data).get("from", "") if data else ""
+    return data if is_in_scope(came_from, reach.scope) else b""
+
+
+def parse_filters(reach: Reach, queues: str, job_ids: str, types: str) -> Filters:
     names = _names("queues", queues)
     for name in names:
         if not QUALIFIED_NAME.fullmatch(name):
@@ -158,7 +172,7 @@ def parse_filters(queues: str, job_ids: str, types: str) -> Filters:
         if name not in EVENT_NAMES:
             raise invalid("types", f"{name!r} is not an event type; the types are {', '.join(EVENT_NAMES)}")
         kinds.append(EventKind(EVENT_NAMES.index(name)))
-    return Filters(names, _names("job_ids", job_ids), tuple(kinds))
+    return Filters(names, _names("job_ids", job_ids), tuple(kinds), reach)
 
 
 def _names(field: str, text: str) -> tuple[str, ...]:
@@ -194,9 +208,11 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS and int(text) < 2**53
 
 
-def merge_pages(cursor: list[int], found: list[EventsFound], limit: int) -> tuple[list[EventView], list[int]]:
+def merge_pages(
+    cursor: list[int], found: list[EventsFound], limit: int, reach: Reach
+) -> tuple[list[EventView], list[int]]:
     """The first `limit` events of all shards by time, and the cursor after them."""
-    streams = [[event_view(shard, told) for told in one.events] for shard, one in enumerate(found)]
+    streams = [[event_view(shard, told, reach) for told in one.events] for shard, one in enumerate(found)]
     ordered = list(islice(merge(*streams, key=lambda event: event.at_ns), limit))
     taken = [0] * len(found)
     for event in ordered:

@@ -134,7 +134,7 @@ def job_view(record: JobRecord) -> JobView:
         retry_backoff=BACKOFF_NAMES[job.backoff],
         retry_base_delay_ms=job.base_delay_ms,
         retry_max_delay_ms=job.max_delay_ms,
-        worker_id=job.worker_id,
+        worker_id=shown_name(job.worker_id),
         hostname=job.hostname,
         tags=to_raw(job.tags),
         progress=to_raw(job.progress),
@@ -198,7 +198,7 @@ def _attempts(record: JobRecord) -> list[AttemptView]:
     shown = [
         AttemptView(
             attempt=error.attempt,
-            worker_id=error.worker_id,
+            worker_id=shown_name(error.worker_id),
             outcome="interrupted" if error.is_interrupted else "failed",
             started_at=to_rfc3339_or_none(error.started_at),
             ended_at=to_rfc3339(error.created_at),
@@ -213,7 +213,7 @@ def _attempts(record: JobRecord) -> list[AttemptView]:
         shown.append(
             AttemptView(
                 attempt=job.attempt,
-                worker_id=job.worker_id,
+                worker_id=shown_name(job.worker_id),
                 outcome=_OUTCOMES.get(job.state, "interrupted"),
                 started_at=to_rfc3339_or_none(job.started_at),
                 ended_at=to_rfc3339_or_none(ended_at),

@@ -53,7 +53,7 @@ class JobsView(msgspec.Struct):
 
 def plan_jobs(context: PlanContext, body: BulkGetBody) -> Plan:
     for number, job_id in enumerate(body.job_ids):
-        if context.find_shard_of_job(job_id) is None:
+        if not context.is_job_id(job_id):
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     wanted = list(dict.fromkeys(body.job_ids))
     found: dict[str, JobView] = {}

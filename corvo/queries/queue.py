@@ -9,6 +9,7 @@ from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Read
 from corvo.model.job import Controls, Moment, Priority, Queue
 from corvo.model.lifecycle import State
 from corvo.model.limits import RETENTION_MS_DEFAULT
+from corvo.model.namespaces import shown_name
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import to_rfc3339, to_rfc3339_or_none
 from corvo.queries.queue_names import checked_name, require_queue
@@ -103,7 +104,7 @@ def queue_detail(record: QueueRecord, now: int) -> QueueDetail:
     controls = queue.controls or Controls()
     default = RETENTION_MS_DEFAULT if record.default_retention_ms is None else record.default_retention_ms
     return QueueDetail(
-        name=queue.name,
+        name=shown_name(queue.name),
         status=status_of(controls.is_paused, controls.is_draining, counts[State.ACTIVE]),
         paused=controls.is_paused,
         draining=controls.is_draining,

@@ -5,18 +5,22 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
+from corvo.model.reach import Reach
 from corvo.queries.schedule_view import GetSchedule, ScheduleView, in_list, plan_one
 from corvo.state.schedules import Schedule
 from corvo.state.tables import Tables
 
 
 class ListSchedules(Read, tag=1036):
-    """All schedules of one shard, without the long fields."""
+    """The schedules of one shard that are in reach, without the long fields."""
+
+    reach: Reach | None = None  # None: the default namespace, as a gateway of a former version asks
 
     result: ClassVar[Any] = list[Schedule]
 
     def read(self, tables: Tables) -> list[Schedule]:
-        return [_short(schedule) for schedule in tables.schedules.all()]
+        reach = self.reach or Reach()
+        return [_short(one) for one in tables.schedules.all() if reach.holds(one.terms.queue)]
 
 
 def _short(schedule: Schedule) -> Schedule:
@@ -34,7 +38,7 @@ def _plan_all(context: PlanContext, body: None) -> Plan:
         found = sorted((schedule for of_shard in results for schedule in of_shard), key=lambda one: one.name)
         return Answer(200, [in_list(schedule, now_ns) for schedule in found])
 
-    return Plan([(shard, ListSchedules()) for shard in range(context.shard_count)], conclude)
+    return Plan([(shard, ListSchedules(context.reach)) for shard in range(context.shard_count)], conclude)
 
 
 QUERIES: tuple[type[Query], ...] = (GetSchedule, ListSchedules)

@@ -125,21 +125,21 @@ def _of_pending(tables: Tables, job: Job, demand: Demand, view: WhyView) -> None
 
 def _gates(tables: Tables, queue: Queue, controls: Controls, now: int, view: WhyView) -> list[tuple[str, str]]:
     found = []
+    name = shown_name(queue.name)
     if controls.is_paused:
-        found.append(("PAUSED", f"the queue {queue.name} is paused; resume it to let its jobs run"))
+        found.append(("PAUSED", f"the queue {name} is paused; resume it to let its jobs run"))
     if controls.is_draining:
         active = view.active = queue.counts[State.ACTIVE]
-        text = f"the queue {queue.name} is drained: none of its jobs run, and none start until it is resumed"
+        text = f"the queue {name} is drained: none of its jobs run, and none start until it is resumed"
         if active:
-            text = f"the queue {queue.name} is draining: {active} of its jobs still run, none start until it is resumed"
+            text = f"the queue {name} is draining: {active} of its jobs still run, none start until it is resumed"
         found.append(("DRAINING", text))
     if controls.max_concurrency and queue.counts[State.ACTIVE] >= controls.max_concurrency:
         view.active, view.max_concurrency = queue.counts[State.ACTIVE], controls.max_concurrency
         found.append(
             (
                 "CONCURRENCY",
-                f"concurrency {view.active}/{view.max_concurrency}: the queue {queue.name} is at its limit of active "
-                "jobs",
+                f"concurrency {view.active}/{view.max_concurrency}: the queue {name} is at its limit of active jobs",
             )
         )
     if controls.rate and not tables.throttles.room(queue.name, controls, now):
@@ -148,7 +148,7 @@ def _gates(tables: Tables, queue: Queue, controls: Controls, now: int, view: Why
         found.append(
             (
                 "THROTTLED",
-                f"throttled until {_when(free_at)}: the queue {queue.name} allows {controls.rate} claims in "
+                f"throttled until {_when(free_at)}: the queue {name} allows {controls.rate} claims in "
                 f"{_span(controls.window_ms * 1_000_000)}",
             )
         )
@@ -163,15 +163,15 @@ def _line(job: Job, demand: Demand, ahead: JobsAhead, view: WhyView) -> tuple[st
     silent_since = demand.asked_at or demand.known_since
     if not demand.is_waited_for and (not demand.asked_at or demand.now - silent_since >= NOBODY_AFTER_NS):
         for_long = _span(demand.now - silent_since)
-        text = f"no worker has asked for the queue {job.queue} for {for_long}"
+        text = f"no worker has asked for the queue {view.queue} for {for_long}"
         if not demand.asked_at:
-            text = f"no worker has asked for the queue {job.queue} since this leader took over {for_long} ago"
+            text = f"no worker has asked for the queue {view.queue} since this leader took over {for_long} ago"
         return "NO_WORKER", f"{text}; {before}"
     if ahead.count:
         return "JOBS_AHEAD", before
     if demand.is_waited_for:
         return "NEXT", "it is next: workers are waiting"
-    return "NEXT", f"it is next: a worker asked for the queue {job.queue} {_span(demand.now - demand.asked_at)} ago"
+    return "NEXT", f"it is next: a worker asked for the queue {view.queue} {_span(demand.now - demand.asked_at)} ago"
 
 
 def jobs_ahead(tables: Tables, queue: Queue, job: Job) -> JobsAhead:
@@ -240,7 +240,7 @@ def _of_held(tables: Tables, job: Job, view: WhyView) -> None:
 
 def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
     extras = job.extras
-    view.worker_id, view.hostname = job.worker_id, job.hostname
+    view.worker_id, view.hostname = shown_name(job.worker_id), job.hostname
     view.attempt, view.max_retries = job.attempt, job.max_retries
     claimed_at = extras.claimed_at if extras is not None else 0
     since = job.started_at or claimed_at  # a worker that claims ahead reports later that it has started
@@ -248,7 +248,7 @@ def _of_active(tables: Tables, job: Job, view: WhyView) -> None:
     view.reason = "RUNNING"
     doing = "it is running" if job.started_at else "it is claimed and has not started"
     lease = f"its lease ends at {_when(job.lease_expires_at)}"
-    view.message = f"{doing}: worker {job.worker_id} has had it since {_when(since)}, {lease}"
+    view.message = f"{doing}: worker {view.worker_id} has had it since {_when(since)}, {lease}"
     if extras is not None and extras.cancel_at:
         view.reason, view.until = "CANCELLING", to_rfc3339(extras.cancel_at)
         view.message += f"; it was asked to stop and will be cancelled by {_when(extras.cancel_at)}"

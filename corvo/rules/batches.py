@@ -6,14 +6,19 @@ jobs are created, each once, because their ids follow from the batch's id. A fin
 retention.
 """
 
+from collections.abc import Iterable
+from itertools import islice
+
 import msgspec
 
 from corvo.model.errors import Refusal
 from corvo.model.events import EventKind
+from corvo.model.globs import is_in_scope
 from corvo.model.job_extras import OUTCOME_NAMES, ChainStep, Outcome
 from corvo.model.json_input import keys_of
-from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
-from corvo.model.namespaces import namespace_of_id, qualify
+from corvo.model.limits import BATCH_ASKS_KEPT_MS, BATCH_QUEUES_KEPT, RETENTION_MS_DEFAULT
+from corvo.model.namespaces import namespace_of_id, qualify, shown_name
+from corvo.model.reach import Reach
 from corvo.model.sharding import shard_of_queue
 from corvo.rules.errands.make_job import MakeJob
 from corvo.rules.job_creation import NewJob, derived_id
@@ -21,6 +26,7 @@ from corvo.state import keys
 from corvo.state.tables import Tables
 
 BATCH_ALARM = "b"  # followed by the batch's id; for a request that added jobs to it, also NUL and the request's id
+OTHER_QUEUES = ""  # in `Batch.queues`: there are more
 _MS = 1_000_000
 
 
@@ -44,6 +50,7 @@ class Batch(msgspec.Struct, array_like=True):
     total: int = 0
     ended: list[int] = msgspec.field(default_factory=lambda: [0] * len(Outcome))  # by outcome
     finished_at: int = 0
+    queues: tuple[str, ...] = ()  # of its members; at most `BATCH_QUEUES_KEPT`, then `OTHER_QUEUES`
 
     @property
     def open(self) -> int:
@@ -77,6 +84,23 @@ def require_batch(tables: Tables, batch_id: str) -> Batch:
     if batch is None:
         raise Refusal("BATCH_NOT_FOUND", f"no batch has the id {batch_id!r}")
     return batch
+
+
+def note_queues(batch: Batch, queues: Iterable[str]) -> None:
+    known = dict.fromkeys((*batch.queues, *queues))
+    known.pop(OTHER_QUEUES, None)
+    kept = tuple(islice(known, BATCH_QUEUES_KEPT))
+    has_more = len(kept) < len(known) or OTHER_QUEUES in batch.queues
+    batch.queues = (*kept, OTHER_QUEUES) if has_more else kept
+
+
+def is_within(batch: Batch, reach: Reach) -> bool:
+    """Whether a principal with this reach may know the batch: no job or callback of it is outside."""
+    if namespace_of_id(batch.id) != reach.namespace:
+        return False
+    steps = (batch.on_complete, batch.on_success, batch.on_failure)
+    queues = (*batch.queues, *(step.queue for step in steps if step is not None))
+    return not reach.scope or all(is_in_scope(shown_name(queue), reach.scope) for queue in queues)
 
 
 def put_batch(tables: Tables, batch: Batch) -> None:

@@ -10,6 +10,7 @@ Like everything stored, these are msgpack arrays: add a field last, with a defau
 
 from enum import IntEnum
 from hashlib import blake2b
+from itertools import islice
 
 import msgspec
 
@@ -17,6 +18,8 @@ from corvo.model.errors import Refusal
 from corvo.model.job import Count, Priority, QualifiedName, ShortText, SpanMs
 from corvo.model.lifecycle import State
 from corvo.model.limits import BULK_ERRORS_KEPT, BULKS_ENDED_KEPT, RETENTION_MS_DEFAULT
+from corvo.model.namespaces import namespace_of_id
+from corvo.model.reach import Reach
 from corvo.state import keys
 from corvo.state.tables import Tables
 
@@ -66,6 +69,7 @@ class Order(msgspec.Struct, array_like=True, frozen=True):
     # Parts of the filter that the shard checks again, because the search may be behind the shard.
     only_queue: str = ""
     only_states: tuple[State, ...] = ()
+    scope: tuple[str, ...] = ()  # of the key that ordered it: globs of queues; a job elsewhere does not exist for it
 
 
 class BulkFailure(msgspec.Struct, array_like=True, frozen=True):
@@ -101,7 +105,8 @@ class Bulk(msgspec.Struct, array_like=True):
     id: str
     order: Order
     created_at: int
-    filter: bytes = b""  # a search as JSON; empty for a list of jobs, which has a key of its own
+    # A search as JSON, with names as the tenant knows them; empty for a list of jobs, which has a key of its own.
+    filter: bytes = b""
     total: int = 0  # jobs that matched when the operation was created
     total_is_exact: bool = False  # False: there are at least `total`
     status: Status = Status.QUEUED
@@ -163,10 +168,20 @@ def open_bulks(tables: Tables) -> list[Bulk]:
     return [decode_bulk(value) for _, value in tables.overlay.scan(keys.BULKS, keys.prefix_end(keys.BULKS))]
 
 
-def ended_bulks(tables: Tables, limit: int) -> list[Bulk]:
-    """The newest ones, newest first."""
+def ended_bulks(tables: Tables, limit: int, reach: Reach | None = None) -> list[Bulk]:
+    """The newest ones that a principal with this reach may see, newest first. None: all."""
     raws = [value for _, value in tables.overlay.scan(keys.BULKS_ENDED, keys.prefix_end(keys.BULKS_ENDED))]
-    return [decode_bulk(raw) for raw in reversed(raws[-limit:])]
+    found = (decode_bulk(raw) for raw in reversed(raws))
+    return list(islice((bulk for bulk in found if reach is None or is_within(bulk, reach)), limit))
+
+
+def is_within(bulk: Bulk, reach: Reach) -> bool:
+    """Whether a principal with this reach may see the operation: it touches nothing beyond it."""
+    if namespace_of_id(bulk.id) != reach.namespace:
+        return False
+    if not reach.scope or (bulk.order.only_queue and reach.holds(bulk.order.only_queue)):
+        return True
+    return bool(bulk.order.scope) and set(bulk.order.scope) <= set(reach.scope)
 
 
 def put_bulk(tables: Tables, bulk: Bulk) -> None:

@@ -19,6 +19,7 @@ from corvo.model.events import EventKind
 from corvo.model.job import Count, Moment
 from corvo.model.job_extras import JobExtras
 from corvo.model.limits import SCHEDULE_AHEAD_NS_MAX, UPKEEP_JOBS_PER_ENTRY
+from corvo.model.namespaces import shown_name
 from corvo.model.sharding import shard_of_queue
 from corvo.model.timestamps import LATEST_NS, to_rfc3339
 from corvo.rules.errands.make_job import MakeJob
@@ -151,7 +152,7 @@ def new_job(schedule: Schedule, job_id: str, slot: int = 0) -> NewJob:
 
 def _with_own_tags(schedule: Schedule, slot: int) -> bytes:
     """Concatenated as text, so that the user's tags keep their bytes."""
-    own = {"schedule": schedule.name}
+    own = {"schedule": shown_name(schedule.name)}
     if slot:
         own["slot"] = to_rfc3339(slot)
     theirs = schedule.terms.tags.strip()[1:-1].strip()
@@ -160,4 +161,6 @@ def _with_own_tags(schedule: Schedule, slot: int) -> bytes:
 
 
 def _told(schedule: Schedule, slot: int) -> bytes:
-    return msgspec.json.encode({"schedule_id": schedule.id, "name": schedule.name, "slot": to_rfc3339(slot)})
+    return msgspec.json.encode(
+        {"schedule_id": schedule.id, "name": shown_name(schedule.name), "slot": to_rfc3339(slot)}
+    )

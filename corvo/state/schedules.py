@@ -8,8 +8,8 @@ from enum import IntEnum
 
 import msgspec
 
-from corvo.model.errors import Refusal
 from corvo.model.job import Count, Priority, SpanMs
+from corvo.model.sharding import unknown_schedule
 from corvo.model.timestamps import LATEST_NS
 from corvo.state import keys
 from corvo.state.kv import KV
@@ -83,7 +83,7 @@ class Schedules:
     def require(self, id_or_name: str) -> Schedule:
         schedule = self.find(id_or_name)
         if schedule is None:
-            raise Refusal("SCHEDULE_NOT_FOUND", f"no schedule has the id or name {id_or_name!r}")
+            raise unknown_schedule(id_or_name)
         return schedule
 
     def keep(self, schedule: Schedule) -> None:

@@ -130,7 +130,7 @@ class ComposedEndpoints:
         return await self._listening.stream(query, request)
 
     async def _cluster_events(self, query: EventsPageQuery, request: Request) -> Answer:
-        return await self._listening.page(query)
+        return await self._listening.page(query, request.context.reach)
 
     async def _catch_up(self) -> None:
         """Waits until the read database holds every write that any node acknowledged before this request."""

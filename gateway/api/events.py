@@ -16,6 +16,7 @@ import structlog
 
 from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
+from corvo.model.reach import Reach
 from corvo.queries.events import (
     NOW,
     START,
@@ -57,16 +58,16 @@ class EventListener:
         self.draining = draining
         self.open: WeakSet[ClientConnection] = WeakSet()
 
-    async def page(self, wanted: EventsPageQuery) -> Answer:
-        filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
+    async def page(self, wanted: EventsPageQuery, reach: Reach) -> Answer:
+        filters = parse_filters(reach, wanted.queues, wanted.job_ids, wanted.types)
         cursor = parse_cursor("after_seq", wanted.after_seq, len(self.shards))
         found = await self.ask(cursor, wanted.limit, filters)
-        events, behind = merge_pages(cursor, found, wanted.limit)
+        events, behind = merge_pages(cursor, found, wanted.limit, reach)
         has_more = len(events) < sum(len(one.events) for one in found) or any(one.has_more for one in found)
         return Answer(200, EventsPage(events, format_cursor(behind), has_more, sum(one.missed for one in found)))
 
     async def stream(self, wanted: EventsQuery, request: Request) -> Answer:
-        filters = parse_filters(wanted.queues, wanted.job_ids, wanted.types)
+        filters = parse_filters(request.context.reach, wanted.queues, wanted.job_ids, wanted.types)
         cursor = self._begin(request, wanted)
         if len(self.open) >= CONNECTIONS_MAX:
             raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections are listening already", retry_after_ms=RETRY_MS)
@@ -93,6 +94,7 @@ class EventListener:
 
 class ClientConnection:
     def __init__(self, listening: EventListener, request: Request, cursor: list[int], filters: Filters) -> None:
+        self._reach = request.context.reach
         self._listening = listening
         self._request = request
         self._cursor = cursor
@@ -133,7 +135,7 @@ class ClientConnection:
 
     def _kept_part(self) -> tuple[bytes, bool]:
         """The next part of the stored events, and whether it is the last."""
-        events, behind = merge_pages(self._cursor, self._kept, self._at_once)
+        events, behind = merge_pages(self._cursor, self._kept, self._at_once, self._reach)
         is_all = len(events) == sum(len(one.events) for one in self._kept) and not any(
             one.has_more for one in self._kept
         )
@@ -161,7 +163,7 @@ class ClientConnection:
                 if found.missed:
                     self._cursor[shard] += found.missed
                     parts.append(self._frame(b"gap", Gap(shard, found.missed)))
-                parts += [self._event(event_view(shard, told)) for told in found.events]
+                parts += [self._event(event_view(shard, told, self._reach)) for told in found.events]
                 self._cursor[shard] = found.upto
                 if parts:
                     await self._write(write, b"".join(parts))

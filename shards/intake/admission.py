@@ -11,6 +11,7 @@ from typing import NamedTuple
 from corvo.endpoint import Operation, Query
 from corvo.model.drain_rate import DrainRate
 from corvo.model.errors import Refused
+from corvo.model.namespaces import shown_name
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.ops.jobs.fetch import Fetch
 from corvo.queries.events import GetEvents
@@ -115,7 +116,7 @@ class Admission:
         queue = _queue_of(waiting.ask)
         of_queue = self._of_queue.get(queue, 0)
         if of_queue >= CALLS_OF_QUEUE_MAX and queue:
-            self._turn_away(waiting, f"queue {queue} has as much waiting as one queue may have", of_queue)
+            self._turn_away(waiting, f"queue {shown_name(queue)} has as much waiting as one queue may have", of_queue)
             return
         self._enter(waiting, queue)
         if isinstance(waiting.ask, Enqueue):

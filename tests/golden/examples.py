@@ -8,6 +8,7 @@ from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome, UniqueUntil
 from corvo.model.lifecycle import State
+from corvo.model.reach import Reach
 from corvo.model.retry import Backoff
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.seal_batch import SealBatch
@@ -158,7 +159,9 @@ CLEARED = (2**62 + 5, 12, AT)
 QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, CLEARED, 5, BEGAN, ID)
 MINUTE = Minute("mail", AT // MINUTE_NS, 4, 3, 2, 1)
 WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1, 8, "1.2.3")
-BATCH = Batch(BATCH_ID, AT, STEP, ChainStep("well"), ChainStep("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1)
+BATCH = Batch(
+    BATCH_ID, AT, STEP, ChainStep("well"), ChainStep("ill"), "an album", True, 9, [4, 3, 2, 1], AT + 1, ("mail",)
+)
 TERMS = JobTemplate(
     queue="mail",
     cron="*/5 * * * *",
@@ -175,7 +178,8 @@ TERMS = JobTemplate(
 SCHEDULE = Schedule(SCHEDULE_ID, "nightly", TERMS, AT, AT + 1, AT + 2, AT + 3, 4, True, AT + 5, AT + 6, 7)
 EVENT = Event(EventKind.FAILED, ID, "mail", b'{"error":"boom"}')
 BULK_ID = "bulk_18866b26d5a7000400000abcde"
-ORDER = Order(Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD))
+REACH = Reach("acme", ("m*",))
+ORDER = Order(Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD), ("m*",))
 TALLY = BulkCounts(7, {"WRONG_STATE": 2}, [BulkFailure(ID_2, "WRONG_STATE", "not now")])
 BULK = Bulk(
     id=BULK_ID,
@@ -294,14 +298,14 @@ QUERIES: dict[str, Any] = {
     "find_unknown": FindUnknown([ID, ID_2]),
     "get_queue": GetQueue("mail", AT),
     "knows_queue": KnowsQueue("mail"),
-    "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (EventKind.FAILED, EventKind.DEAD))),
+    "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (EventKind.FAILED, EventKind.DEAD), REACH)),
     "why": Why(ID),
     "get_schedule": GetSchedule("nightly"),
-    "list_schedules": ListSchedules(),
     **access_examples.QUERIES,
+    "list_schedules": ListSchedules(REACH),
     "get_jobs": GetJobs([ID, ID_2]),
     "get_bulk": GetBulk(BULK_ID),
-    "list_bulks": ListBulks(100),
+    "list_bulks": ListBulks(100, REACH),
     "get_bulk_jobs": GetBulkJobs(BULK_ID, 500, 200),
 }
 

@@ -25,6 +25,7 @@ from corvo.rules.batches import (
     find_batch,
     finish_if_over,
     new_batch,
+    note_queues,
     put_batch,
     remember_ask,
     require_batch,
@@ -78,6 +79,7 @@ class AddToBatch(Operation, tag=40):
             remember_ask(tables, batch.id, self.ask_id)
         batch.total += len(self.jobs)
         batch.is_sealed |= self.seal
+        note_queues(batch, (new.queue for new in self.jobs))
         finish_if_over(tables, batch)
         put_batch(tables, batch)
         for new in self.jobs:

@@ -17,6 +17,9 @@ from corvo.model.job import Count, Job, SpanMs
 from corvo.model.job_extras import bytes_of
 from corvo.model.lifecycle import STATE_NAMES
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.namespaces import namespace_of_id, shown_name
+from corvo.model.reach import Reach
+from corvo.model.sharding import unknown_job
 from corvo.ops.jobs.approve import Approve
 from corvo.ops.jobs.cancel import Cancel
 from corvo.ops.jobs.change_priority import ChangePriority
@@ -56,6 +59,7 @@ class ActOnJobs(Compound, tag=28):
         results: list[Refused | None] = []
         room = CLAIMED_BYTES_MAX  # every job is written again or sent to another shard
         ask_id = ask_id_of(self.bulk_id)
+        namespace = namespace_of_id(self.bulk_id)
         for job_id in self.job_ids:
             if job_id in done:
                 results.append(None)
@@ -66,7 +70,7 @@ class ActOnJobs(Compound, tag=28):
             try:
                 job = tables.require_job(job_id)
                 room -= len(job.payload) + bytes_of(job.extras)
-                _check(self.order, job)
+                _check(self.order, job, namespace)
                 yield single(self.order, ask_id, job_id).apply
             except Refusal as refusal:
                 results.append(refusal.to_refused())
@@ -76,11 +80,14 @@ class ActOnJobs(Compound, tag=28):
         return results
 
 
-def _check(order: Order, job: Job) -> None:
+def _check(order: Order, job: Job, namespace: str) -> None:
+    """A job beyond the reach of the one who ordered it is refused like one that does not exist."""
+    if not Reach(namespace, order.scope).holds(job.queue):
+        raise unknown_job(job.id)
     if order.only_states and job.state not in order.only_states:
         raise Refusal("WRONG_STATE", f"the job is now {STATE_NAMES[job.state]} and no longer matches")
     if order.only_queue and job.queue != order.only_queue:
-        raise Refusal("WRONG_STATE", f"the job is now in queue {job.queue} and no longer matches")
+        raise Refusal("WRONG_STATE", f"the job is now in queue {shown_name(job.queue)} and no longer matches")
 
 
 def single(order: Order, ask_id: int, job_id: str) -> Operation:

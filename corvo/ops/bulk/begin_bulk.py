@@ -13,7 +13,8 @@ from corvo.endpoint import Body, Endpoint, Operation, PlanContext
 from corvo.model.errors import Refusal, invalid
 from corvo.model.job import PRIORITY_NAMES, Count, JobId, Priority, QueueName
 from corvo.model.lifecycle import STATE_NAMES, State
-from corvo.model.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX
+from corvo.model.limits import BULK_AT_ONCE_MAX, BULKS_OPEN_MAX, BULKS_OPEN_OF_TENANT_MAX
+from corvo.model.namespaces import DEFAULT, namespace_of_id
 from corvo.ops.jobs.cancel import CancelBody, grace_ms
 from corvo.ops.jobs.hold import Reason
 from corvo.queries.bulk_view import FailureView, failure_views
@@ -28,6 +29,20 @@ _ONLY_FOR: dict[str, tuple[Action, ...]] = {
     "priority": (Action.CHANGE_PRIORITY,),
     "reason": (Action.HOLD, Action.REJECT),
     "grace": (Action.CANCEL,),
+}
+
+
+# The permission of the same action on one job. A bulk action needs it too.
+ACCESS: dict[Action, str] = {
+    Action.RETRY: "jobs:retry",
+    Action.REQUEUE: "jobs:requeue",
+    Action.DELETE: "jobs:delete",
+    Action.CANCEL: "jobs:cancel",
+    Action.MOVE: "jobs:move",
+    Action.CHANGE_PRIORITY: "jobs:priority",
+    Action.HOLD: "jobs:hold",
+    Action.APPROVE: "jobs:approve",
+    Action.REJECT: "jobs:reject",
 }
 
 
@@ -91,10 +106,13 @@ class BeginBulk(Operation, tag=60):
     def apply(self, tables: Tables) -> None:
         if find_bulk(tables, self.bulk_id) is not None:
             return  # a repeated request
-        if len(open_bulks(tables)) >= BULKS_OPEN_MAX:
+        waiting = open_bulks(tables)
+        namespace = namespace_of_id(self.bulk_id)
+        of_tenant = sum(namespace_of_id(bulk.id) == namespace for bulk in waiting)
+        if len(waiting) >= BULKS_OPEN_MAX or (namespace != DEFAULT and of_tenant >= BULKS_OPEN_OF_TENANT_MAX):
             raise Refusal(
                 "OVERLOADED",
-                f"{BULKS_OPEN_MAX} bulk operations wait or run already; ask again when one of them has ended",
+                "too many bulk operations wait or run already; ask again when one of them has ended",
                 retry_after_ms=5_000,
             )
         bulk = Bulk(self.bulk_id, self.order, tables.now, self.filter, self.total, self.total_is_exact)
@@ -103,8 +121,8 @@ class BeginBulk(Operation, tag=60):
         put_bulk(tables, bulk)
 
 
-def order_of(body: BulkBody) -> Order:
-    """Refuses fields that do not fit the action."""
+def order_of(body: BulkBody, scope: tuple[str, ...] = ()) -> Order:
+    """Refuses fields that do not fit the action. `scope` is that of the key that orders it."""
     action = Action(ACTION_NAMES.index(body.action))
     for field, actions in _ONLY_FOR.items():
         if getattr(body, field) not in (None, "") and action not in actions:
@@ -122,6 +140,7 @@ def order_of(body: BulkBody) -> Order:
         grace_ms(CancelBody(body.grace)) if action is Action.CANCEL else 0,
         "" if body.filter is None else body.filter.queue or "",
         () if body.filter is None else tuple(State(STATE_NAMES.index(name)) for name in body.filter.state),
+        scope,
     )
 
 
@@ -131,7 +150,7 @@ def check_matching(context: PlanContext, body: BulkBody) -> None:
         which = "neither" if body.filter is None else "both"
         raise invalid("filter", f"{which} of job_ids and filter given; give exactly one of them")
     for number, job_id in enumerate(body.job_ids or ()):
-        if context.find_shard_of_job(job_id) is None:
+        if not context.is_job_id(job_id):
             raise invalid(f"job_ids[{number}]", f"no job can have the id {job_id!r}")
     if body.filter is not None:
         given = [field.name for field in msgspec.structs.fields(body.filter) if _is_given(body.filter, field)]

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
 from corvo.model.errors import Refusal
-from corvo.queries.bulk_view import BulkView, bulk_view, check_bulk_id
+from corvo.queries.bulk_view import BulkView, bulk_view
 from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk, Status, end_bulk, put_bulk, require_bulk
 from corvo.state.tables import Tables
 
@@ -29,7 +29,7 @@ class CancelBulk(Operation, tag=63):
 
 
 def _plan(context: PlanContext, body: None, bulk_id: str) -> Plan:
-    check_bulk_id(bulk_id)
+    context.check_bulk_id(bulk_id)
 
     def conclude(results: list[Bulk]) -> Answer:
         return Answer(200, bulk_view(results[0]))

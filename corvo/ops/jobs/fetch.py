@@ -303,7 +303,7 @@ def weights_of(wishes: FetchOptions, queues: list[str]) -> list[int]:
             raise invalid("weights", 'weights need "strategy": "weighted"')
         return []
     if strangers := wishes.weights.keys() - queues:
-        raise invalid("weights", f"{min(strangers)} is not among the queues of this fetch")
+        raise invalid("weights", f"{shown_name(min(strangers))} is not among the queues of this fetch")
     return [wishes.weights.get(queue, 1) for queue in queues] if len(queues) > 1 else []
 
 

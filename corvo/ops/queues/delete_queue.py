@@ -17,6 +17,7 @@ from corvo.model.events import EventKind
 from corvo.model.job import Controls, Job, Moment, Queue, decode_job
 from corvo.model.lifecycle import State
 from corvo.model.limits import CLAIMED_BYTES_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.namespaces import shown_name
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.queues.control import QueueChanged, ask_queue
 from corvo.queries.queue_names import KnowsQueue, checked_name
@@ -67,7 +68,8 @@ class DeleteQueue(Operation, tag=14):
         if active and not self.is_forced:
             raise Refusal(
                 "WRONG_STATE",
-                f"{active} jobs of {self.queue} are active; drain the queue first, or delete it with force=true",
+                f"{active} jobs of {shown_name(self.queue)} are active; drain the queue first, or delete it with"
+                " force=true",
             )
         controls = queue.controls or Controls()
         tables.queue(self.queue).controls = msgspec.structs.replace(controls, is_paused=True)
@@ -105,7 +107,8 @@ class DeleteQueue(Operation, tag=14):
 
 def _plan(context: PlanContext, query: DeleteQueueQuery, name: str) -> Plan:
     if not query.confirm:
-        raise invalid("confirm", f"deleting {checked_name(name)} deletes its jobs too; confirm with ?confirm=true")
+        shown = shown_name(checked_name(name))
+        raise invalid("confirm", f"deleting {shown} deletes its jobs too; confirm with ?confirm=true")
 
     def conclude(looked: Looked) -> Answer | Plan:
         if not looked.start:

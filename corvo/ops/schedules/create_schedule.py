@@ -22,6 +22,7 @@ from corvo.model.limits import (
     SMALL_JSON_BYTES_MAX,
 )
 from corvo.model.name_fields import NameKind
+from corvo.model.namespaces import shown_name
 from corvo.queries.schedule_view import ScheduleView, in_full
 from corvo.rules import schedules
 from corvo.state.schedules import CATCH_UP_NAMES, CatchUp, JobTemplate, Schedule
@@ -86,7 +87,9 @@ class CreateSchedule(Operation, tag=46):
         if known is not None:
             if known.id == self.schedule_id or known.terms == self.terms:
                 return known
-            raise Refusal("SCHEDULE_EXISTS", f"the schedule {self.name} exists with other terms; change it with PUT")
+            raise Refusal(
+                "SCHEDULE_EXISTS", f"the schedule {shown_name(self.name)} exists with other terms; change it with PUT"
+            )
         if len(tables.schedules) >= SCHEDULES_MAX:
             raise Refusal("TOO_MANY_SCHEDULES", f"a shard keeps at most {SCHEDULES_MAX} schedules; delete some first")
         now = tables.now

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from corvo.endpoint import Answer, Endpoint, Operation, Plan, PlanContext
+from corvo.model.namespaces import shown_name
 from corvo.queries.schedule_view import GetSchedule
 from corvo.rules import schedules
 from corvo.state.schedules import Schedule
@@ -40,7 +41,7 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
 
     def delete(results: list[Any]) -> Plan:
         found: Schedule = results[0]
-        done = Answer(200, DeletedSchedule(found.id, found.name))
+        done = Answer(200, DeletedSchedule(found.id, shown_name(found.name)))
         return Plan([(shard, DeleteSchedule(found.id))], lambda _: done)
 
     return Plan([(shard, GetSchedule(schedule))], delete)

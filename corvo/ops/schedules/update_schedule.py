@@ -14,6 +14,7 @@ from corvo.model.errors import Refusal, invalid
 from corvo.model.job import Count, Priority, QueueName, SpanMs
 from corvo.model.json_input import EMPTY_RAW, no_document
 from corvo.model.limits import SCHEDULE_ID
+from corvo.model.name_fields import NameKind
 from corvo.ops.schedules.create_schedule import (
     CATCH_UP,
     PRIORITY,
@@ -36,7 +37,7 @@ from corvo.state.tables import Tables
 
 
 class UpdateScheduleBody(Body):
-    name: Annotated[str | None, Meta(description="may be given, but not changed")] = None
+    name: Annotated[str, Meta(description="may be given, but not changed"), NameKind.SCHEDULE] | None = None
     queue: QueueName | None = None
     cron: CronText | None = None
     timezone: ZoneText | None = None

@@ -11,6 +11,7 @@ from corvo.endpoint import Operation
 from corvo.model.job import Job
 from corvo.model.lifecycle import Verb
 from corvo.model.limits import UPKEEP_JOBS_PER_ENTRY
+from corvo.model.namespaces import shown_name
 from corvo.model.retry import attempts_remaining
 from corvo.ops.jobs.fail import record_failure
 from corvo.state.tables import Tables
@@ -25,7 +26,7 @@ class Reclaim(Operation, tag=101):
         for job_id in over:
             job = tables.require_job(job_id)
             job.settled_id = 0  # no request ended this claim
-            record_failure(tables, job, f"lease of worker {job.worker_id} expired", "")
+            record_failure(tables, job, f"lease of worker {shown_name(job.worker_id)} expired", "")
             verb = _verb(job)
             if verb is not Verb.RECLAIM:
                 job.failed_at = tables.now

@@ -19,7 +19,7 @@ class Bulks:
         acting = Acting(shards)
         self.running = Running(shards, read_db, context, acting, seat)
         self.progress = ProgressStream(shards, draining)
-        self._requests = Requests(shards, read_db, context, acting, self.running)
+        self._requests = Requests(shards, read_db, acting, self.running)
         self._work: asyncio.Task[None] | None = None
 
     def by_name(self) -> dict[str, Handler]:

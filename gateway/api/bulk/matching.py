@@ -11,6 +11,8 @@ import msgspec
 
 from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_SLICE
+from corvo.model.name_fields import qualify_names, show_names
+from corvo.model.namespaces import namespace_of_id
 from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 from corvo.queries.bulk import GetBulkJobs
 from corvo.queries.search import SearchBody
@@ -91,9 +93,19 @@ def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:
     if not bulk.filter:
         return Stored(shards, bulk.id)
     try:
-        return Matching(shards, read_db, _decode_filter(bulk.filter))
+        wanted = _decode_filter(bulk.filter)
+        qualify_names(wanted, namespace_of_id(bulk.id))
+        return Matching(shards, read_db, wanted)
     except msgspec.MsgspecError as error:  # written by a newer version
         raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot decode it: {error}", field="filter") from None
+
+
+def stored(wanted: SearchBody) -> bytes:
+    """The filter for the record of an operation, with names as the tenant knows them: they are shown to it, and read
+    again as a tenant's filter is."""
+    shown = msgspec.structs.replace(wanted)
+    show_names(shown)
+    return msgspec.json.encode(shown)
 
 
 def pinned(wanted: SearchBody, now_ns: int) -> SearchBody:

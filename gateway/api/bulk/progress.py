@@ -10,7 +10,6 @@ from time import monotonic
 from corvo.endpoint import Answer
 from corvo.model.errors import Refusal
 from corvo.queries.bulk import GetBulk, progress_of
-from corvo.queries.bulk_view import check_bulk_id
 from corvo.rules.bulk import BULK_SHARD, OPEN, STATUS_NAMES, Bulk
 from gateway.api.events import CONNECTIONS_MAX, KEEPALIVE_S, RETRY_MS, WRITE_S, first_of
 from gateway.http.messages import Disconnected, Request, Streaming, Write, to_json
@@ -29,7 +28,7 @@ class ProgressStream:
 
     async def stream(self, body: None, request: Request) -> Answer:
         [bulk_id] = request.parameters
-        check_bulk_id(bulk_id)
+        request.context.check_bulk_id(bulk_id)
         if self.listeners >= CONNECTIONS_MAX:
             raise Refusal("OVERLOADED", f"{CONNECTIONS_MAX} connections are listening already", retry_after_ms=RETRY_MS)
         first = await self._look(bulk_id)

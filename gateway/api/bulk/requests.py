@@ -14,6 +14,7 @@ from corvo.endpoint import Answer, PlanContext
 from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_AT_ONCE_MAX, BULK_MEMO_AT_ONCE_MS, JOBS_PER_REQUEST_MAX
 from corvo.ops.bulk.begin_bulk import (
+    ACCESS,
     BeginBulk,
     BulkBody,
     BulkDone,
@@ -28,7 +29,7 @@ from corvo.queries.jobs import BulkGetBody, plan_jobs
 from corvo.queries.search import JobSummary, SearchBody
 from corvo.rules.bulk import BULK_SHARD, BulkCounts, Order
 from gateway.api.bulk.acting import Acting
-from gateway.api.bulk.matching import Jobs, Matching, Named, pinned
+from gateway.api.bulk.matching import Jobs, Matching, Named, pinned, stored
 from gateway.api.bulk.running import Running
 from gateway.http.messages import Disconnected, Request
 from gateway.routes import API
@@ -52,30 +53,31 @@ class MatchedJobs(NamedTuple):
 
 
 class Requests:
-    def __init__(self, shards: Shards, read_db: ReadDb, context: PlanContext, acting: Acting, running: Running) -> None:
+    def __init__(self, shards: Shards, read_db: ReadDb, acting: Acting, running: Running) -> None:
         self._shards = shards
         self._read_db = read_db
-        self._context = context
         self._acting = acting
         self._running = running
         self._under_way = 0
 
     async def bulk(self, body: BulkBody, request: Request) -> Answer:
         started = perf_counter()
-        order = order_of(body)
-        check_matching(request.context, body)
-        found = await self._find(body)
+        context = request.context
+        order = order_of(body, context.scope)
+        request.principal.require(ACCESS[order.action])
+        check_matching(context, body)
+        found = await self._find(context, body)
         if body.dry_run:
-            return Answer(200, await self._preview(found, started))
+            return Answer(200, await self._preview(context, found, started))
         if body.is_async or found.total > BULK_AT_ONCE_MAX or not found.is_exact:
-            return await self._begin(order, found)
+            return await self._begin(context, order, found)
         return await self._at_once(order, found, request, started)
 
-    async def _find(self, body: BulkBody) -> MatchedJobs:
+    async def _find(self, context: PlanContext, body: BulkBody) -> MatchedJobs:
         if body.filter is None:
             job_ids = list(dict.fromkeys(body.job_ids or ()))
             return MatchedJobs(len(job_ids), True, None, job_ids)
-        wanted = pinned(body.filter, self._context.clock_ns())
+        wanted = pinned(body.filter, context.clock_ns())
         await catch_up(self._shards, self._read_db)
         try:
             total, is_exact = await search.count(self._read_db, wanted)
@@ -85,7 +87,7 @@ class Requests:
             raise Refusal(refusal.code, f"filter.{refusal.message}", f"filter.{refusal.field}") from None
         return MatchedJobs(total, is_exact, wanted, [])
 
-    async def _preview(self, found: MatchedJobs, started: float) -> BulkDone:
+    async def _preview(self, context: PlanContext, found: MatchedJobs, started: float) -> BulkDone:
         sample: list[SampleJob] = []
         total = found.total
         if found.wanted is not None:
@@ -95,7 +97,7 @@ class Requests:
             total = 0
             for first in range(0, len(found.job_ids), JOBS_PER_REQUEST_MAX):
                 some = BulkGetBody(found.job_ids[first : first + JOBS_PER_REQUEST_MAX])
-                known = (await carry_out(self._shards, plan_jobs(self._context, some))).body.jobs
+                known = (await carry_out(self._shards, plan_jobs(context, some))).body.jobs
                 total += len(known)
                 sample += [_sample(job) for job in known[: SAMPLE - len(sample)]]
         return BulkDone(
@@ -108,9 +110,9 @@ class Requests:
             sample=sample,
         )
 
-    async def _begin(self, order: Order, found: MatchedJobs) -> Answer:
-        bulk_id = self._context.mint.bulk_id()
-        wanted = b"" if found.wanted is None else msgspec.json.encode(found.wanted)
+    async def _begin(self, context: PlanContext, order: Order, found: MatchedJobs) -> Answer:
+        bulk_id = context.mint.bulk_id()
+        wanted = b"" if found.wanted is None else stored(found.wanted)
         await self._shards.ask(
             BULK_SHARD, BeginBulk(bulk_id, order, wanted, found.job_ids, found.total, found.is_exact)
         )
@@ -129,7 +131,7 @@ class Requests:
         gone = asyncio.ensure_future(request.hung_up())
         try:
             async with asyncio.timeout(AT_ONCE_S):
-                await self._slices(order, jobs, tally, gone)
+                await self._slices(request.context, order, jobs, tally, gone)
         except TimeoutError:
             raise Refusal(
                 "DEADLINE_EXCEEDED",
@@ -141,8 +143,10 @@ class Requests:
             gone.cancel()
         return Answer(200, done_view(tally, found.total, _since(started)))
 
-    async def _slices(self, order: Order, jobs: Jobs, tally: BulkCounts, gone: "asyncio.Future[None]") -> None:
-        bulk_id = self._context.mint.bulk_id()
+    async def _slices(
+        self, context: PlanContext, order: Order, jobs: Jobs, tally: BulkCounts, gone: "asyncio.Future[None]"
+    ) -> None:
+        bulk_id = context.mint.bulk_id()
         cursor, is_last, step = "", False, 0
 
         async def goes_on() -> bool:

@@ -1,10 +1,13 @@
 """Permissions, roles, scopes."""
 
+import msgspec
 import pytest
 
+from corvo.endpoint import Endpoint
 from corvo.model.access import OPEN, ROLES, Permission, Principal, built_in
 from corvo.model.errors import Refusal
 from corvo.model.namespaces import qualify
+from corvo.model.reach import Reach
 from gateway.app import ENDPOINTS
 
 
@@ -91,3 +94,21 @@ def test_without_a_scope_every_queue_is_in_reach() -> None:
 
 def test_the_roles_are_those_of_the_original() -> None:
     assert list(ROLES) == ["admin", "operator", "worker", "readonly"]
+
+
+@pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.access.startswith(("cluster:", "admin:"))])
+def test_what_is_of_the_whole_installation_is_refused_to_tenants(endpoint: Endpoint) -> None:
+    admin = built_in("root", "key", "admin")
+    tenant = msgspec.structs.replace(admin, namespace="acme", home="acme", known={})
+    scoped = msgspec.structs.replace(admin, queue_scope=("mail.*",), known={})
+
+    admin.require(endpoint.access)
+    admin.within("acme").require(endpoint.access)  # who has chosen another namespace is still at home here
+    for principal in (tenant, scoped):
+        with pytest.raises(Refusal, match="of the whole installation") as refused:
+            principal.require(endpoint.access)
+        assert refused.value.code == "FORBIDDEN"
+
+
+def test_the_reach_of_a_principal_is_its_namespace_and_its_scope() -> None:
+    assert a_principal(scope=("mail.*",)).within("acme").reach == Reach("acme", ("mail.*",))

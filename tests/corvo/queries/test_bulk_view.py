@@ -4,10 +4,14 @@ import msgspec
 import pytest
 
 from corvo.model.job import Priority
-from corvo.queries.bulk import progress_of
+from corvo.model.reach import Reach
+from corvo.ops.bulk.cancel_bulk import CancelBulk
+from corvo.queries.bulk import ListBulks, progress_of
 from corvo.queries.bulk_view import FailureView, bulk_view
 from corvo.rules.bulk import Action, Bulk, BulkCounts, BulkFailure, Order, Status
+from tests.corvo.ops.bulk.records import begin, bulk_id
 from tests.support.builders import NOW, SECOND
+from tests.support.machine import Machine
 
 RUNNING = Bulk(
     "bulk_1",
@@ -72,3 +76,27 @@ def test_a_listener_is_told_the_same_figures() -> None:
     assert (told.type, told.task_id, told.status) == ("bulk.async.progress", "bulk_1", "running")
     assert (told.total, told.processed, told.affected, told.errors) == (1_000, 300, 290, 10)
     assert (told.percent, told.rate, told.eta_s, told.created_at_ns) == (30.0, 100.0, 7.0, NOW)
+
+
+def test_a_list_has_the_operations_of_one_namespace_and_scope() -> None:
+    machine = Machine()
+    scoped, queue = Order(Action.RETRY, scope=("m*",)), Order(Action.RETRY, only_queue="acme|mail")
+    machine.apply(
+        begin(1),
+        begin(2, ending="_acme"),
+        begin(3, ending="_acme", order=scoped),
+        begin(4, ending="_acme", order=queue),
+        begin(5, ending="_beta", order=scoped),
+        *(CancelBulk(f"{bulk_id(number)}{ending}") for number, ending in ((1, ""), (2, "_acme"), (3, "_acme"))),
+    )
+
+    def found(reach: Reach | None, ended_max: int = 9) -> list[int]:
+        return sorted(int(bulk.id.split("_")[1], 16) for bulk in ListBulks(ended_max, reach).read(machine.tables))
+
+    assert found(None) == [1, 2, 3, 4, 5]
+    assert found(Reach()) == [1]
+    assert found(Reach("acme")) == [2, 3, 4]
+    assert found(Reach("acme"), ended_max=1) == [3, 4], "the newest of this namespace"
+    assert found(Reach("acme", ("m*",))) == [3, 4]
+    assert found(Reach("acme", ("m*", "s*"))) == [3, 4]
+    assert found(Reach("acme", ("s*",))) == []

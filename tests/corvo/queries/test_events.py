@@ -4,6 +4,7 @@ import pytest
 
 from corvo.model.errors import Refusal
 from corvo.model.events import EVENT_NAMES, Event, EventKind
+from corvo.model.reach import Reach
 from corvo.queries import events as events_module
 from corvo.queries.events import (
     NOW as NEWEST,
@@ -13,6 +14,7 @@ from corvo.queries.events import (
     EventsFound,
     Filters,
     GetEvents,
+    event_view,
     format_cursor,
     merge_pages,
     parse_cursor,
@@ -148,10 +150,12 @@ def test_what_is_no_cursor_is_refused(text: str) -> None:
 
 
 def test_filters_are_read_from_lists_with_commas() -> None:
-    assert parse_filters("a,b", "", "enqueued,queue_paused") == Filters(
-        ("a", "b"), (), (EventKind.ENQUEUED, EventKind.QUEUE_PAUSED)
+    reach = Reach("acme", ("a*",))
+
+    assert parse_filters(reach, "a,b", "", "enqueued,queue_paused") == Filters(
+        ("a", "b"), (), (EventKind.ENQUEUED, EventKind.QUEUE_PAUSED), reach
     )
-    assert parse_filters("", "x", "") == Filters(job_ids=("x",))
+    assert parse_filters(reach, "", "x", "") == Filters(job_ids=("x",), reach=reach)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,7 @@ def test_filters_are_read_from_lists_with_commas() -> None:
 )
 def test_filters_that_cannot_be_meant_are_refused(queues: str, job_ids: str, types: str, field: str) -> None:
     with pytest.raises(Refusal) as raised:
-        parse_filters(queues, job_ids, types)
+        parse_filters(Reach(), queues, job_ids, types)
     assert (raised.value.code, raised.value.field) == ("VALIDATION_ERROR", field)
 
 
@@ -175,8 +179,8 @@ def test_shards_are_merged_by_time_and_the_cursor_stands_behind_what_was_taken()
         EventsFound(7, []),
     ]
 
-    events, cursor = merge_pages([4, 1, 2], found, 3)
-    rest, end = merge_pages([4, 1, 2], found, 99)
+    events, cursor = merge_pages([4, 1, 2], found, 3, Reach())
+    rest, end = merge_pages([4, 1, 2], found, 99, Reach())
 
     assert [(event.shard, event.seq) for event in events] == [(0, 5), (1, 2), (0, 6)]
     assert cursor == [7, 2, 7]
@@ -189,3 +193,35 @@ def test_every_type_of_event_stands_in_the_guide() -> None:
 
     assert len(set(EVENT_NAMES)) == len(EventKind)
     assert [name for name in EVENT_NAMES if f"`{name}`" not in guide] == []
+
+
+def test_events_of_another_namespace_are_passed_over() -> None:
+    machine = Machine()
+    machine.one(enqueue(new_job(1, "mail"), new_job(2, "acme|mail"), new_job(3, "acme|sms"), new_job(4, "beta|mail")))
+
+    def found(reach: Reach | None) -> EventsFound:
+        return look(machine, filters=Filters(reach=reach))
+
+    assert seqs(found(None)) == seqs(found(Reach())) == [1]
+    assert seqs(found(Reach("acme"))) == [2, 3]
+    assert seqs(found(Reach("acme", ("s*",)))) == [3]
+    assert found(Reach("gamma")) == EventsFound(4, []), "the cursor moves past what others did"
+
+
+def test_a_batch_s_event_has_a_namespace_and_no_queue() -> None:
+    machine = Machine()
+    with machine.by_hand() as tables:
+        tables.event_log.tell(EventKind.BATCH_COMPLETED, "", "acme|", b"{}")
+
+    assert seqs(look(machine, filters=Filters(reach=Reach("acme")))) == [1]
+    for reach in (Reach(), Reach("beta"), Reach("acme", ("m*",))):
+        assert seqs(look(machine, filters=Filters(reach=reach))) == []
+
+
+@pytest.mark.parametrize(("scope", "is_shown"), [((), True), (("mail", "sms"), True), (("sms",), False)])
+def test_a_key_with_a_scope_does_not_learn_which_queue_a_job_left(scope: tuple[str, ...], is_shown: bool) -> None:
+    moved = Told(1, 0, Event(EventKind.MOVED, job_id(1), "sms", b'{"from":"mail"}'))
+
+    view = event_view(0, moved, Reach(scope=scope))
+
+    assert (view.data is not None) is is_shown

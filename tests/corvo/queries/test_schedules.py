@@ -3,6 +3,7 @@
 import msgspec
 
 from corvo.endpoint import Answer
+from corvo.model.reach import Reach
 from corvo.model.sharding import fnv32a
 from corvo.queries import schedules as module
 from corvo.queries.schedule_view import GetSchedule, in_full, in_list
@@ -37,7 +38,7 @@ def test_all_are_asked_of_all_shards_and_sorted_by_name() -> None:
 
     planned = plan(an_asking(shard_count=2), None)
 
-    assert planned.calls == [(0, ListSchedules()), (1, ListSchedules())]
+    assert planned.calls == [(0, ListSchedules(Reach())), (1, ListSchedules(Reach()))]
     answer = planned.conclude([ListSchedules().read(machine.tables) for machine in (one, other)])
     assert isinstance(answer, Answer)
     assert [view.name for view in answer.body] == ["a", "b", "c"]
@@ -52,3 +53,20 @@ def test_a_list_is_read_without_what_is_long_and_leaves_the_schedules_as_they_ar
 
     assert short.terms == some_terms(payload=b"", tags=b"")
     assert the_schedule(machine).terms.tags == b'{"a":1}'
+
+
+def test_a_list_has_the_schedules_of_one_namespace_and_scope() -> None:
+    machine = Machine()
+    machine.apply(
+        create("nightly", 1, queue="mail"),
+        create("acme|nightly", 2, queue="acme|mail"),
+        create("acme|weekly", 3, queue="acme|reports"),
+    )
+
+    def names(reach: Reach | None) -> list[str]:
+        return [one.name for one in ListSchedules(reach).read(machine.tables)]
+
+    assert names(None) == names(Reach()) == ["nightly"]
+    assert names(Reach("acme")) == ["acme|nightly", "acme|weekly"]
+    assert names(Reach("acme", ("r*",))) == ["acme|weekly"]
+    assert names(Reach("beta")) == []

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from corvo.model.events import EventKind
 from corvo.model.job_extras import OUTCOME_NAMES, ChainStep, Outcome
 from corvo.model.lifecycle import State
-from corvo.model.limits import BATCH_ASKS_KEPT_MS, RETENTION_MS_DEFAULT
+from corvo.model.limits import BATCH_ASKS_KEPT_MS, BATCH_QUEUES_KEPT, RETENTION_MS_DEFAULT
+from corvo.model.reach import Reach
 from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.jobs.retry import Retry
-from corvo.rules.batches import Batch, BatchSpec, decode_batch, encode, find_batch
+from corvo.rules.batches import OTHER_QUEUES, Batch, BatchSpec, decode_batch, encode, find_batch, is_within, note_queues
 from corvo.state import keys
 from corvo.state.event_log import decode_page
 from tests.support.batches import (
@@ -274,3 +275,40 @@ def test_ends_in_any_order_add_up_and_the_callbacks_come_once(
     counts = msgspec.json.decode(callbacks(shards)[0].payload)["batch"]
     assert [counts[name] for name in OUTCOME_NAMES] == expected
     shards.check()
+
+
+def test_a_batch_knows_the_queues_of_its_members() -> None:
+    shards = Shards(SHARDS)
+    a_batch(shards, *ON_EACH_SHARD[:2], seal=False)
+    shards.one(0, add(member(ON_EACH_SHARD[2]), member(ON_EACH_SHARD[0]), ask=2))
+
+    assert the_batch(shards).queues == tuple(f"m{number}" for number in ON_EACH_SHARD)
+
+
+def test_of_very_many_queues_a_batch_knows_that_there_are_more() -> None:
+    batch = Batch(batch_id(), NOW)
+
+    note_queues(batch, map("q{}".format, range(BATCH_QUEUES_KEPT + 1)))
+    note_queues(batch, ["q1", "more"])
+
+    assert batch.queues == (*map("q{}".format, range(BATCH_QUEUES_KEPT)), OTHER_QUEUES)
+    assert is_within(batch, Reach(scope=("*",)))
+    assert not is_within(batch, Reach(scope=("q*",)))
+
+
+@pytest.mark.parametrize(
+    ("reach", "is_known"),
+    [
+        (Reach("acme"), True),
+        (Reach(), False),
+        (Reach("beta"), False),
+        (Reach("acme", ("m*", "done")), True),
+        (Reach("acme", ("m*",)), False),
+        (Reach("acme", ("done",)), False),
+        (Reach("beta", ("*",)), False),
+    ],
+)
+def test_a_batch_is_known_where_all_of_it_is_in_reach(reach: Reach, is_known: bool) -> None:
+    batch = Batch(f"{batch_id()}_acme", NOW, ChainStep("acme|done"), queues=("acme|m1", "acme|m2"))
+
+    assert is_within(batch, reach) is is_known

@@ -18,7 +18,8 @@ def bulk_id(number: int = 1) -> str:
 
 def begin(number: int = 1, job_ids: tuple[str, ...] = (), total: int = 9, **fields: Any) -> BeginBulk:
     wanted = b"" if job_ids else b'{"queue":"mail"}'
-    return BeginBulk(bulk_id(number), Order(Action.RETRY), wanted, list(job_ids), total, fields.pop("is_exact", True))
+    order, ending = fields.pop("order", Order(Action.RETRY)), fields.pop("ending", "")
+    return BeginBulk(bulk_id(number) + ending, order, wanted, list(job_ids), total, fields.pop("is_exact", True))
 
 
 def claim(claim: int = 1, node: str = "node-1", gateway: int = 11) -> ClaimBulk:

@@ -217,3 +217,33 @@ def test_an_ack_of_a_job_that_was_held_by_it_is_refused() -> None:
     [refused] = machine.one(ack(1, ask=7, token=1))
 
     assert refused.code == "LEASE_LOST"
+
+
+@pytest.mark.parametrize(
+    ("queue", "bulk", "scope", "is_done"),
+    [
+        ("mail", BULK, (), True),
+        ("mail", BULK, ("m*",), True),
+        ("mail", BULK, ("s*",), False),
+        ("mail", f"{BULK}_acme", (), False),
+        ("acme|mail", f"{BULK}_acme", (), True),
+        ("acme|mail", f"{BULK}_acme", ("m*",), True),
+        ("acme|mail", f"{BULK}_acme", ("s*",), False),
+        ("acme|mail", f"{BULK}_beta", (), False),
+        ("acme|mail", BULK, (), False),
+    ],
+)
+def test_a_job_out_of_reach_is_refused_like_one_that_does_not_exist(
+    queue: str, bulk: str, scope: tuple[str, ...], is_done: bool
+) -> None:
+    """The gateway finds only jobs in reach; by the time the shard acts, one of them may have moved."""
+    machine = Machine()
+    machine.apply(enqueue(1, queue=queue))
+
+    unknown, outcome = machine.one(act(Action.CANCEL, 2, 1, bulk=bulk, scope=scope))
+
+    if is_done:
+        assert outcome is None
+    else:
+        assert (outcome.code, outcome.message) == (unknown.code, unknown.message.replace(job_id(2), job_id(1)))
+        assert machine.job(1).state is State.PENDING

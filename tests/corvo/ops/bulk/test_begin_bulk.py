@@ -8,8 +8,9 @@ import pytest
 from corvo.model.errors import Refusal
 from corvo.model.job import Priority
 from corvo.model.lifecycle import State
-from corvo.model.limits import BULKS_OPEN_MAX, CANCEL_GRACE_MS_DEFAULT
-from corvo.ops.bulk.begin_bulk import BulkBody, check_matching, order_of
+from corvo.model.limits import BULKS_OPEN_MAX, BULKS_OPEN_OF_TENANT_MAX, CANCEL_GRACE_MS_DEFAULT
+from corvo.ops import ENDPOINTS
+from corvo.ops.bulk.begin_bulk import ACCESS, BulkBody, check_matching, order_of
 from corvo.queries.bulk import GetBulkJobs
 from corvo.rules.bulk import Action, Order, Status
 from tests.corvo.ops.bulk.records import begin, bulk_id, claim, listed, look
@@ -113,3 +114,28 @@ def test_what_does_not_belong_together_is_refused_with_the_field(fields: dict[st
         check_matching(an_asking(), wrong)
 
     assert (refused.value.code, refused.value.field) == ("VALIDATION_ERROR", field)
+
+
+def test_a_tenant_cannot_use_up_what_all_share() -> None:
+    machine = Machine()
+    machine.apply(*(begin(number, ending="_acme") for number in range(BULKS_OPEN_OF_TENANT_MAX)))
+
+    with nothing_changes(machine):
+        refused = machine.one(begin(99, ending="_acme"))
+    others = machine.apply(begin(99, ending="_beta"), begin(99))
+
+    assert refused.code == "OVERLOADED"
+    assert others == [None, None]
+
+
+def test_a_bulk_action_needs_the_permission_of_the_single_action() -> None:
+    alone = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
+    named = {"delete": "delete_job"}
+
+    assert {action.name: ACCESS[action] for action in Action} == {
+        action.name: alone[named.get(action.name.lower(), action.name.lower())] for action in Action
+    }
+
+
+def test_the_scope_of_the_key_is_in_the_order() -> None:
+    assert order_of(body(), ("mail.*",)).scope == ("mail.*",)
