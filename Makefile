@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit system lint types simulate chaos bench fmt lock docs clean
+.PHONY: help setup run test unit system lint types simulate chaos bench fmt lock docs dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -83,5 +83,12 @@ lock: setup ## write the three lock files anew from pyproject.toml
 	@$(LOCK) requirements-image.lock --constraint requirements.lock --extra fast --extra postgres
 	@$(LOCK) requirements-dev.lock --constraint requirements-image.lock --extra dev
 
+# Each wheel is built from its own sdist, so the sdists are complete too.
+dist: setup ## build wheels and sdists of corvo-server and corvo-client into ./dist
+	@rm -rf dist
+	@for project in . sdk/python; do $(BIN)/python -m build --no-isolation --outdir dist $$project > build.log 2>&1 || { cat build.log; exit 1; }; done
+	@rm -f build.log
+	@$(BIN)/twine check --strict dist/*
+
 clean: ## remove what the other commands made
-	@rm -rf $(VENV) data build *.egg-info .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) data build dist *.egg-info sdk/python/build sdk/python/*.egg-info .mypy_cache .ruff_cache .hypothesis
