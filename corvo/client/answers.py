@@ -805,7 +805,7 @@ class RebuildView(Struct):
 
 
 class EventView(Struct):
-    # number within its shard, without gaps
+    # number within its shard, which counts the events of all tenants
     seq: int
     shard: int
     type: str
@@ -820,12 +820,13 @@ class EventsPage(Struct):
     # `after_seq` of the next page
     next: str
     has_more: bool = False
-    # events after the cursor that are no longer kept
+    # events after the cursor, of any tenant, that are no longer kept
     missed: int = 0
 
 
 class Gap(Struct):
-    """Data of the event `gap`: the number of a shard's events after the cursor that are no longer kept."""
+    """Data of the event `gap`: how many events of a shard, of any tenant, came after the cursor and are no longer
+    kept."""
 
     shard: int
     missed: int

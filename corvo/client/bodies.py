@@ -304,7 +304,6 @@ class CreateScheduleBody(Body):
 
 
 class UpdateScheduleBody(Body):
-    # may be given, but not changed
     name: str | None = None
     queue: str | None = None
     cron: str | None = None
