@@ -21,6 +21,7 @@ from corvo.cli.commands import (
     bulk,
     cluster,
     derived,
+    dev,
     events,
     job,
     lists,
@@ -171,6 +172,7 @@ def config(flags: Flags, config: str | None, output: str) -> None:
     show.answer(as_json, output == "json", lambda: show.settings_rows(rows))
 
 
+app.command(rich_help_panel=SERVER)(dev.dev)
 app.add_typer(local_nodes.app, name="local", rich_help_panel=SERVER)
 
 

@@ -224,7 +224,7 @@ class Cluster:
                 waiting = [node for node in waiting if node.is_running]
                 troubles = {}
                 for node in waiting:
-                    if not self._signals.count and (trouble := _trouble(http, self.url_of(node.place))):
+                    if not self._signals.count and (trouble := trouble_of(http, self.url_of(node.place))):
                         troubles[node.place.node_id] = trouble
                 waiting = [node for node in waiting if node.place.node_id in troubles]
                 if not troubles:
@@ -321,10 +321,10 @@ def _state(node: NodeReport) -> str:
     if not node.is_running:
         return "stopped"
     with httpx.Client(timeout=READY_S, verify=False) as http:  # our own processes, as in `await_ready`
-        return _trouble(http, node.url) or "ready"
+        return trouble_of(http, node.url) or "ready"
 
 
-def _trouble(http: httpx.Client, url: str) -> str:
+def trouble_of(http: httpx.Client, url: str) -> str:
     """Why the node is not ready; empty: it is."""
     try:
         answer = http.get(f"{url}/readyz")
