@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 
 from corvo.model import sharding
+from corvo.model.access import NOBODY, Principal
 from corvo.model.errors import Refusal
 from corvo.model.ids import Minter
 from corvo.model.limits import BULK_ID
@@ -66,6 +67,10 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     """A public JSON body. Strict: an unknown field is refused, because it is usually a typing mistake."""
 
 
+def no_dice(size: int) -> bytes:
+    raise NotImplementedError("this context was made without dice")
+
+
 class PlanContext(msgspec.Struct, frozen=True):
     """Everything that `plan` needs besides the request. Its methods know the ids of one namespace: an id of another is
     refused as one that does not exist, and so is an id that is hidden from a key with a scope."""
@@ -78,17 +83,16 @@ class PlanContext(msgspec.Struct, frozen=True):
     id_ending: str = ""
     scope: tuple[str, ...] = ()  # of the principal (`corvo/model/reach.py`)
     hidden: frozenset[str] = frozenset()  # ids in this request that are outside the scope, or do not exist
+    dice: Callable[[int], bytes] = no_dice  # as many random bytes, from the system
+    principal: Principal = NOBODY  # only for endpoints with `needs_principal`
 
     def within(self, namespace: str, scope: tuple[str, ...] = ()) -> "PlanContext":
-        return PlanContext(
-            self.shard_count,
-            self.payload_bytes_max,
-            self.mint.within(namespace),
-            self.clock_ns,
-            namespace,
-            id_ending(namespace),
-            scope,
+        return msgspec.structs.replace(
+            self, mint=self.mint.within(namespace), namespace=namespace, id_ending=id_ending(namespace), scope=scope
         )
+
+    def acting_for(self, principal: Principal) -> "PlanContext":
+        return msgspec.structs.replace(self, principal=principal)
 
     def hiding(self, ids: frozenset[str]) -> "PlanContext":
         return msgspec.structs.replace(self, hidden=ids) if ids else self
@@ -130,6 +134,7 @@ class PlanContext(msgspec.Struct, frozen=True):
 class Answer(NamedTuple):
     status: int
     body: Any  # a struct, or None for an empty body
+    version: int = 0  # of the records of access: the gateway has it before the client has the answer
 
 
 class Plan(NamedTuple):
@@ -165,6 +170,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     )
     name: str  # the gateway's handler where there is no plan; the client's method
     access: str  # the permission that it needs, as resource:action (`corvo/model/access.py`); `open`: none
+    needs_principal: bool = False  # its plan depends on who asks (`PlanContext.principal`)
     wait_s: float = 0.0  # how long the server may delay the answer on purpose, beyond a `timeout` in the body
 
 

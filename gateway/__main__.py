@@ -26,7 +26,9 @@ from corvo.runtime.process import Locked, configure_logging, die_with_parent, op
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.access.guard import Guard
+from gateway.access.key_uses import KeyUses
 from gateway.access.registry import Registry
+from gateway.api.access import AccessEndpoints
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener
@@ -114,17 +116,19 @@ async def _run(
     rebuilding = Rebuilding(data_dir, read_db)
     composed = ComposedEndpoints(shards, fetching, read_db, health, EventListener(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
-    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns)
+    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
     streams = Streams(shards, fetching)
     seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
     bulks = Bulks(shards, read_db, context, seat, draining)
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
-    served = composed.by_name() | bulks.by_name()
     registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
+    key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
+    served = composed.by_name() | bulks.by_name() | AccessEndpoints(registry).by_name()
     guard = Guard(context)
-    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits)
+    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry)
     bulks.start()
     registry.start()
+    key_uses.start()
 
     def drain() -> None:
         log.info("draining")
@@ -153,6 +157,7 @@ async def _run(
         beating.cancel()
         heartbeat.end()
         await bulks.stop()
+        await key_uses.stop()
         await registry.stop()
         shards.close()
         read_db.close()

@@ -16,6 +16,7 @@ from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
+from gateway.access.registry import Registry
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
 from gateway.http.cors import Cors, options
@@ -56,9 +57,11 @@ class Gateway:
         streams: Streams,
         cors: Cors | None = None,
         rate_limits: RateLimits | None = None,
+        registry: Registry | None = None,
     ) -> None:
         self._cors = cors or Cors()
         self._rate_limits = rate_limits
+        self._registry = registry
         self._shards = shards
         self._streams = streams
         self._guard = guard
@@ -163,8 +166,12 @@ class Gateway:
     async def _answer(self, endpoint: Endpoint, asked: Any, request: Request) -> Answer:
         if endpoint.plan is None:
             return await self._handlers[endpoint.name](asked, request)
-        plan = endpoint.plan(request.context, asked, *request.parameters)
-        return await carry_out(self._shards, plan, request.hung_up)
+        context = request.context.acting_for(request.principal) if endpoint.needs_principal else request.context
+        plan = endpoint.plan(context, asked, *request.parameters)
+        answer = await carry_out(self._shards, plan, request.hung_up)
+        if answer.version and self._registry is not None:
+            await self._registry.reach(answer.version)
+        return answer
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -15,6 +15,8 @@ JOB = "s01_job_18a1f0c2d3e4f5a60a1b2c3d4e"
 BATCH = "s01_batch_18a1f0c2d3e4f5a60a1b2c3d4d"
 SCHEDULE = "s02_sched_18a1f0c2d3e4f5a60a1b2c3d4f"
 BULK = "bulk_18a1f0c2d3e4f5a60a1b2c3d50"
+KEY = "sk_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf1Yo7hP"
+KEY_HASH = "5f8d2c7a" * 8
 AT = "2026-01-31T09:00:00.000000000Z"
 LATER = "2026-01-31T09:00:05.000000000Z"
 
@@ -25,6 +27,9 @@ PATHS = {
     "schedule_id": "daily-report",
     "bulk_id": BULK,
     "worker_id": "worker-1",
+    "key_hash": KEY_HASH,
+    "role": "auditor",
+    "namespace": "acme",
 }
 QUERIES = {
     "delete_queue": "confirm=true",
@@ -69,6 +74,21 @@ BODIES: dict[str, Any] = {
     "set_concurrency": {"max": 10},
     "set_throttle": {"rate": 100, "period": "1m"},
     "set_retention": {"completed": "1h", "dead": "forever"},
+    "create_key": {"name": "mailer", "role": "worker", "queue_scope": "emails.*", "expires_at": "2027-01-31"},
+    "update_key": {"enabled": False},
+    "rotate_key": {"overlap": "24h"},
+    "delete_key": {"key_hash": KEY_HASH},
+    "bind_role": {"role": "auditor"},
+    "put_role": {"name": "auditor", "permissions": [{"resource": "jobs", "actions": ["read", "list"]}]},
+    "create_namespace": {"name": "acme"},
+    "set_namespace_rate_limit": {"read_rps": 500, "read_burst": 1000, "write_rps": 100, "write_burst": 200},
+    "set_namespace_quotas": {"max_jobs": 1000000, "max_queues": 100},
+    "set_sso_settings": {
+        "provider": "oidc",
+        "oidc_issuer_url": "https://login.example.com",
+        "oidc_client_id": "corvo",
+        "group_role_mappings": {"sre": "operator"},
+    },
     "bulk_get": {"job_ids": [JOB]},
     "search": {"queue": "emails.send", "state": ["dead"], "payload_jq": '.to == "user@example.com"', "limit": 20},
     "cluster_join": {"node_id": "node-2", "address": "db-2:9400"},
@@ -98,6 +118,7 @@ _VALUES: dict[str, Any] = {
     "id": JOB,
     "job_id": JOB,
     "job_ids": [JOB],
+    "key_hash": KEY_HASH,
     "lag_ms": 12.5,
     "leader_id": "node-1",
     "lease_duration": 60,
@@ -106,6 +127,7 @@ _VALUES: dict[str, Any] = {
     "message": "4 jobs of its queue are ahead of it",
     "mode": "single",
     "name": "emails.send",
+    "namespace": "acme",
     "next": "0:12,1:7",
     "node_id": "node-1",
     "outcome": "failed",
@@ -189,6 +211,18 @@ _OWN: dict[str, dict[str, Any]] = {
     "WorkerView": {"active_jobs": 1, "pool_size": 8, "version": "1.4.2"},
     "Incident": {"at": AT, "process": "shard-0", "reason": "terminated by SIGKILL"},
     "FailureView": {"error": "cannot cancel a job that is completed"},
+    "AuthStatus": {"has_keys": True},
+    "PrincipalView": {"name": "mailer", "kind": "key", "roles": ["worker"], "home": "acme", "key_hash": KEY_HASH},
+    "KeyView": {"name": "mailer", "role": "worker", "enabled": True, "prefix": KEY[:11], "queue_scope": "emails.*"},
+    "KeyCreated": {"api_key": KEY, "prefix": KEY[:11]},
+    "KeyRoles": {"roles": ["auditor"]},
+    "RoleView": {"name": "auditor"},
+    "Permission": {"resource": "jobs", "actions": ["read", "list"]},
+    "NamespaceView": {"name": "acme", "state": "active"},
+    "NamespaceMade": {"name": "acme", "status": "created"},
+    "RateLimitAnswer": {"read_rps": 500.0, "read_burst": 1000.0, "write_rps": 100.0, "write_burst": 200.0},
+    "QuotasView": {"max_jobs": 1000000, "max_queues": 100},
+    "SsoView": BODIES["set_sso_settings"] | {"oidc_group_claim": "groups"},
 }
 _OWN["QueueDetail"] = _OWN["QueueView"] | {"left": 15, "rate_room": None, "rate_room_at": None}
 _OWN["WorkerDetail"] = _OWN["WorkerView"]

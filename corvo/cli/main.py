@@ -24,17 +24,20 @@ from corvo.cli.commands import (
     dev,
     events,
     job,
+    keys,
     lists,
     local_nodes,
+    namespaces,
     node,
     queue,
+    roles,
     schedules,
     search,
     seed,
     why,
 )
 from corvo.cli.commands.flags import Flags, load_settings, with_settings
-from corvo.cli.commands.help import JOBS, MANY_JOBS, QUEUES, SERVER, TOOLS, WATCH
+from corvo.cli.commands.help import ACCESS, JOBS, MANY_JOBS, QUEUES, SERVER, TOOLS, WATCH
 from corvo.cli.commands.requests import (
     MISUSED,
     OK,
@@ -363,6 +366,10 @@ def top(
 
 app.add_typer(cluster.app, name="cluster", rich_help_panel=SERVER)
 app.add_typer(node.app, name="node", rich_help_panel=SERVER)
+app.add_typer(keys.app, name="keys", rich_help_panel=ACCESS)
+app.add_typer(roles.app, name="roles", rich_help_panel=ACCESS)
+app.add_typer(namespaces.app, name="namespaces", rich_help_panel=ACCESS)
+app.command(rich_help_panel=ACCESS)(keys.whoami)
 app.command(rich_help_panel=TOOLS)(bench.bench)
 app.add_typer(seed.app, name="seed", rich_help_panel=TOOLS)
 

@@ -236,6 +236,47 @@ class QueueCleared(Struct):
     deleted: int
 
 
+class KeyCreated(Struct, kw_only=True):
+    status: str
+    # the key; it is shown this once
+    api_key: str
+    key_hash: str
+    prefix: str = ""
+    expires_at: str | None = None
+
+
+class KeyView(Struct, kw_only=True):
+    # SHA-256 of the key; the name of the key in paths
+    key_hash: str
+    name: str
+    # how the key begins; only of keys that the server made
+    prefix: str = ""
+    namespace: str
+    role: str
+    # custom roles that are bound to it, in addition
+    roles: list[str] = []
+    # globs of queue names, separated by commas; none: every queue
+    queue_scope: str = ""
+    enabled: bool
+    created_at: str
+    created_by: str = ""
+    # about a minute late
+    last_used_at: str | None = None
+    expires_at: str | None = None
+    # hash of the key that it rotates out
+    replaces: str = ""
+
+
+class AccessChanged(Struct):
+    status: str
+
+
+class NamespaceMade(Struct):
+    name: str
+    # `created`, or `exists`
+    status: str
+
+
 class JobSummary(Struct):
     id: str
     queue: str
@@ -822,6 +863,97 @@ class EventsPage(Struct):
     has_more: bool = False
     # events after the cursor, of any tenant, that are no longer kept
     missed: int = 0
+
+
+class AuthStatus(Struct):
+    admin_password_set: bool
+    # whether any API key is enabled
+    has_keys: bool
+    # `oidc`, `saml`, or empty
+    sso_provider: str
+
+
+class Permission(Struct, frozen=True):
+    # such as `jobs`; `*`: every resource
+    resource: str
+    # such as `cancel`; `write`: everything but read and list; `*`: every action
+    actions: tuple[str, ...]
+
+
+class PrincipalView(Struct, kw_only=True):
+    name: str
+    # `key`, `password`, `person`, `proxy`, or `anonymous`
+    kind: str
+    roles: list[str]
+    permissions: list[Permission]
+    # that it acts in
+    namespace: str
+    # the namespace that it belongs to
+    home: str
+    # manages keys of every namespace, roles, namespaces, sign-on
+    cluster_admin: bool
+    # globs of queue names, separated by commas; none: every queue
+    queue_scope: str = ""
+    key_hash: str = ""
+
+
+class KeyRoles(Struct):
+    key_hash: str
+    # custom roles that are bound to it, in addition to its role
+    roles: list[str]
+
+
+class RoleView(Struct, kw_only=True):
+    name: str
+    permissions: list[Permission]
+    built_in: bool = False
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class RateLimitView(Struct):
+    read_rps: float | None = None
+    read_burst: float | None = None
+    write_rps: float | None = None
+    write_burst: float | None = None
+
+
+class QuotasView(Struct):
+    # jobs that are stored; 0: no limit
+    max_jobs: int = 0
+    # of all stored jobs together; 0: no limit
+    max_payload_bytes: int = 0
+    # 0: no limit
+    max_queues: int = 0
+
+
+class NamespaceView(Struct, kw_only=True):
+    name: str
+    # `active` or `deleting`
+    state: str
+    created_at: str | None = None
+    rate_limit: RateLimitView | None = None
+    quotas: QuotasView | None = None
+
+
+class RateLimitAnswer(Struct):
+    # the server's settings apply
+    using_defaults: bool
+    read_rps: float | None = None
+    read_burst: float | None = None
+    write_rps: float | None = None
+    write_burst: float | None = None
+
+
+class SsoView(Struct):
+    # `oidc`, `saml`, or empty: no sign-on
+    provider: str
+    oidc_issuer_url: str
+    oidc_client_id: str
+    saml_enabled: bool
+    oidc_group_claim: str
+    group_role_mappings: dict[str, str]
+    updated_at: str | None
 
 
 class Gap(Struct):

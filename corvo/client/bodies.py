@@ -345,6 +345,100 @@ class RetentionBody(Body):
     cancelled: str | UnsetType | None = UNSET
 
 
+class CreateKeyBody(Body):
+    # 1 to 256 characters, none of them a control character; shown in lists and in the audit log
+    name: str
+    # 20 to 256 visible ASCII characters; if none is given, the server makes one
+    key: str | None = None
+    # default: the one that the request acts in
+    namespace: str | None = None
+    # 1 to 64 characters of letters, digits and `._:-`, beginning with a letter or digit
+    role: str = "readonly"
+    # globs of queue names, as a list or separated by commas; none: every queue of the namespace
+    queue_scope: str | list[str] | None = None
+    # RFC 3339, or a date; none: it does not expire
+    expires_at: str | None = None
+    enabled: bool = True
+
+
+class UpdateKeyBody(Body):
+    name: str | None = None
+    # false: the key is refused until it is enabled again
+    enabled: bool | None = None
+    role: str | None = None
+    queue_scope: str | list[str] | UnsetType | None = UNSET
+    expires_at: str | UnsetType | None = UNSET
+
+
+class RotateKeyBody(Body):
+    # how long the old key still works: `24h`; `0s`: not at all
+    overlap: str = "24h"
+    # 20 to 256 visible ASCII characters; if none is given, the server makes one
+    key: str | None = None
+
+
+class DeleteKeyBody(Body):
+    # SHA-256 of the key, in hexadecimal digits
+    key_hash: str
+
+
+class BindRoleBody(Body):
+    # 1 to 64 characters of letters, digits and `._:-`, beginning with a letter or digit
+    role: str
+
+
+class Permission(Struct, frozen=True):
+    # such as `jobs`; `*`: every resource
+    resource: str
+    # such as `cancel`; `write`: everything but read and list; `*`: every action
+    actions: tuple[str, ...]
+
+
+class PutRoleBody(Body):
+    # 1 to 64 characters of letters, digits and `._:-`, beginning with a letter or digit
+    name: str
+    # at most 4 KiB as JSON
+    permissions: tuple[Permission, ...]
+
+
+class CreateNamespaceBody(Body):
+    # 1 to 63 lower-case letters, digits and hyphens, no hyphen at the ends
+    name: str
+
+
+class RateLimitBody(Body):
+    # requests a second; null: the server's setting
+    read_rps: float | None = None
+    # requests at once; null: the server's setting
+    read_burst: float | None = None
+    # requests a second; null: the server's setting
+    write_rps: float | None = None
+    # requests at once; null: the server's setting
+    write_burst: float | None = None
+
+
+class QuotasBody(Body):
+    # jobs that are stored; 0: no limit
+    max_jobs: int = 0
+    # of all stored jobs together; 0: no limit
+    max_payload_bytes: int = 0
+    # 0: no limit
+    max_queues: int = 0
+
+
+class SsoBody(Body):
+    # empty: no sign-on
+    provider: Literal["", "oidc", "saml"] = ""
+    # begins with https:// or http://
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    # trust a proxy's headers, from the addresses in the settings
+    saml_enabled: bool = False
+    oidc_group_claim: str = "groups"
+    # group → role
+    group_role_mappings: dict[str, str] = {}
+
+
 class StateListQuery(Struct, forbid_unknown_fields=True):
     queue: str | None = None
     # by creation
@@ -449,3 +543,8 @@ class EventsPageQuery(Struct, forbid_unknown_fields=True):
     job_ids: str = ""
     # names separated by commas
     types: str = ""
+
+
+class KeysQuery(Struct, forbid_unknown_fields=True):
+    # only keys of this namespace
+    namespace: str = ""

@@ -3,8 +3,10 @@
 from typing import TypeVar
 
 from .answers import (
+    AccessChanged,
     Acked,
     AckedBatch,
+    AuthStatus,
     BatchesAnswer,
     BatchMade,
     BatchView,
@@ -27,17 +29,27 @@ from .answers import (
     HeartbeatAnswer,
     JobsView,
     JobView,
+    KeyCreated,
+    KeyRoles,
+    KeyView,
     MembersView,
+    NamespaceMade,
+    NamespaceView,
+    PrincipalView,
     QueueChanged,
     QueueCleared,
     QueueDetail,
     QueueDraining,
     QueueView,
+    QuotasView,
+    RateLimitAnswer,
     RebuildView,
+    RoleView,
     ScheduleView,
     Sealed,
     SearchAnswer,
     ServerInfo,
+    SsoView,
     ThroughputPoint,
     WhyView,
     WorkerDetail,
@@ -48,12 +60,16 @@ from .bodies import (
     AckBody,
     BatchBody,
     BatchesQuery,
+    BindRoleBody,
     BulkBody,
     BulkGetBody,
     BulksQuery,
     CancelBody,
     ConcurrencyBody,
+    CreateKeyBody,
+    CreateNamespaceBody,
     CreateScheduleBody,
+    DeleteKeyBody,
     DeleteQueueQuery,
     EnqueueBatchBody,
     EnqueueBody,
@@ -67,20 +83,27 @@ from .bodies import (
     HeartbeatBody,
     HoldBody,
     JoinBody,
+    KeysQuery,
     MoveBody,
     PriorityBody,
+    PutRoleBody,
     QueuesQuery,
+    QuotasBody,
+    RateLimitBody,
     RebuildQuery,
     RejectBody,
     RemoveBody,
     ReplayBody,
     RescheduleBody,
     RetentionBody,
+    RotateKeyBody,
     SearchBody,
+    SsoBody,
     StateListQuery,
     ThrottleBody,
     ThroughputQuery,
     TransferBody,
+    UpdateKeyBody,
     UpdateScheduleBody,
 )
 from .calls import HttpCall, call_of
@@ -252,6 +275,62 @@ class Methods:
         """Set how long jobs of a queue are kept after their end."""
         return self.call(call_of("set_retention", body, name=name))
 
+    def create_key(self, body: CreateKeyBody) -> KeyCreated:
+        """Create an API key; the answer shows it once."""
+        return self.call(call_of("create_key", body))
+
+    def update_key(self, key_hash: str, body: UpdateKeyBody) -> KeyView:
+        """Enable, disable or rename an API key, change its role, scope or expiry; what is not given stays."""
+        return self.call(call_of("update_key", body, key_hash=key_hash))
+
+    def rotate_key(self, key_hash: str, body: RotateKeyBody | None = None) -> KeyCreated:
+        """Replace an API key; the old one still works for a while, and the answer shows the new one once."""
+        return self.call(call_of("rotate_key", body, key_hash=key_hash))
+
+    def delete_key(self, body: DeleteKeyBody) -> AccessChanged:
+        """Delete an API key; it is refused from now on."""
+        return self.call(call_of("delete_key", body))
+
+    def revoke_key(self, key_hash: str) -> AccessChanged:
+        """The same, for clients that cannot send a body with DELETE."""
+        return self.call(call_of("revoke_key", key_hash=key_hash))
+
+    def bind_role(self, key_hash: str, body: BindRoleBody) -> AccessChanged:
+        """Give an API key a role, in addition to those that it has."""
+        return self.call(call_of("bind_role", body, key_hash=key_hash))
+
+    def unbind_role(self, key_hash: str, role: str) -> AccessChanged:
+        """Take a role from an API key."""
+        return self.call(call_of("unbind_role", key_hash=key_hash, role=role))
+
+    def put_role(self, body: PutRoleBody) -> AccessChanged:
+        """Create a custom role, or change its permissions."""
+        return self.call(call_of("put_role", body))
+
+    def delete_role(self, role: str) -> AccessChanged:
+        """Delete a custom role, and take it from all keys."""
+        return self.call(call_of("delete_role", role=role))
+
+    def create_namespace(self, body: CreateNamespaceBody) -> NamespaceMade:
+        """Create a namespace: a tenant with queues, jobs and keys of its own."""
+        return self.call(call_of("create_namespace", body))
+
+    def delete_namespace(self, namespace: str) -> AccessChanged:
+        """Delete a namespace that has no keys."""
+        return self.call(call_of("delete_namespace", namespace=namespace))
+
+    def set_namespace_rate_limit(self, namespace: str, body: RateLimitBody) -> AccessChanged:
+        """Set how many requests a namespace may send."""
+        return self.call(call_of("set_namespace_rate_limit", body, namespace=namespace))
+
+    def set_namespace_quotas(self, namespace: str, body: QuotasBody) -> AccessChanged:
+        """Set how much a namespace may store; what is not given has no limit."""
+        return self.call(call_of("set_namespace_quotas", body, namespace=namespace))
+
+    def set_sso_settings(self, body: SsoBody) -> AccessChanged:
+        """Change the settings of single sign-on."""
+        return self.call(call_of("set_sso_settings", body))
+
     def dead(self, query: StateListQuery | None = None) -> SearchAnswer:
         """Jobs that have no attempts left."""
         return self.call(call_of("dead", None, query))
@@ -363,3 +442,39 @@ class Methods:
     def cluster_events(self, query: EventsPageQuery | None = None) -> EventsPage:
         """One page of the events that are kept."""
         return self.call(call_of("cluster_events", None, query))
+
+    def auth_status(self) -> AuthStatus:
+        """How this server authenticates."""
+        return self.call(call_of("auth_status"))
+
+    def whoami(self) -> PrincipalView:
+        """The principal of this request: its roles, permissions, namespace and scope."""
+        return self.call(call_of("whoami"))
+
+    def api_keys(self, query: KeysQuery | None = None) -> list[KeyView]:
+        """API keys, oldest first: a cluster administrator sees all, others those of their namespace."""
+        return self.call(call_of("api_keys", None, query))
+
+    def key_roles(self, key_hash: str) -> KeyRoles:
+        """Custom roles that are bound to an API key."""
+        return self.call(call_of("key_roles", key_hash=key_hash))
+
+    def roles(self) -> list[RoleView]:
+        """Roles and their permissions, the built-in ones first."""
+        return self.call(call_of("roles"))
+
+    def namespaces(self) -> list[NamespaceView]:
+        """Namespaces by name; a tenant sees its own."""
+        return self.call(call_of("namespaces"))
+
+    def namespace_rate_limit(self, namespace: str) -> RateLimitAnswer:
+        """How many requests a namespace may send."""
+        return self.call(call_of("namespace_rate_limit", namespace=namespace))
+
+    def namespace_quotas(self, namespace: str) -> QuotasView:
+        """How much a namespace may store."""
+        return self.call(call_of("namespace_quotas", namespace=namespace))
+
+    def sso_settings(self) -> SsoView:
+        """The settings of single sign-on."""
+        return self.call(call_of("sso_settings"))

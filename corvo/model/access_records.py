@@ -131,6 +131,7 @@ class AccessState(msgspec.Struct):
             home=key.namespace,
             queue_scope=key.queue_scope,
             key_hash=key.key_hash,
+            expires_at=key.expires_at,
         )
 
 

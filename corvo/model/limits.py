@@ -84,6 +84,19 @@ BULK_GET_BYTES_MAX = 32 * 1024 * 1024  # payloads in one answer with many jobs
 UPKEEP_JOBS_PER_ENTRY = 500  # timers due at the same time are handled in slices, so that one entry stays short
 ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not store a thousand backtraces
 
+KEYS_MAX = 10_000  # API keys of the cluster: every gateway has a copy of all
+KEYS_PER_NAMESPACE_MAX = 1_000  # of a namespace other than `default`: one tenant must not use them up
+EXPIRED_KEY_KEPT_MS = 30 * 24 * 3600 * 1000  # an expired key is listed this long; then a new one may take its place
+ROLES_MAX = 1_000  # custom roles
+ROLES_PER_KEY_MAX = 32
+ROLE_BYTES_MAX = 4 * 1024  # its permissions as JSON
+NAMESPACES_MAX = 10_000
+SCOPE_CHARS_MAX = 1_024  # of a key's queue scope
+KEY_OVERLAP_MS_MAX = 90 * 24 * 3600 * 1000  # how long a key that was rotated out may still work
+KEY_USES_MAX = 1_000  # keys in one report of their use
+KEY_USE_MS = 60_000  # the time of a key's last use is this coarse
+GROUP_MAPPINGS_MAX = 1_000  # groups of the sign-on settings
+
 CALLS_PER_MESSAGE_MAX = 4096
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # ZeroMQ refuses a larger frame before it allocates anything
 ENTRY_BYTES_MAX = 8 * 1024 * 1024  # one Raft entry; more waits for the next turn

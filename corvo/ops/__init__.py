@@ -11,6 +11,22 @@ from typing import Any
 import msgspec
 
 from corvo.endpoint import Endpoint, Operation
+from corvo.ops.access import (
+    bind_role,
+    create_key,
+    create_namespace,
+    delete_key,
+    delete_namespace,
+    delete_role,
+    put_role,
+    rotate_key,
+    set_quotas,
+    set_rate_limit,
+    set_sso,
+    touch_keys,
+    unbind_role,
+    update_key,
+)
 from corvo.ops.batches import add_to_batch, seal_batch
 from corvo.ops.bulk import act_on_jobs, advance_bulk, begin_bulk, cancel_bulk, claim_bulk
 from corvo.ops.jobs import (
@@ -89,6 +105,20 @@ OPERATIONS: tuple[type[Operation], ...] = (
     set_concurrency.SetConcurrency,
     set_throttle.SetThrottle,
     set_retention.SetRetention,
+    create_key.CreateKey,
+    update_key.UpdateKey,
+    rotate_key.RotateKey,
+    delete_key.DeleteKey,
+    bind_role.BindRole,
+    unbind_role.UnbindRole,
+    put_role.PutRole,
+    delete_role.DeleteRole,
+    create_namespace.CreateNamespace,
+    delete_namespace.DeleteNamespace,
+    set_rate_limit.SetRateLimit,
+    set_quotas.SetQuotas,
+    set_sso.SetSso,
+    touch_keys.TouchKeys,
     promote.Promote,
     reclaim.Reclaim,
     name_node.NameNode,
@@ -135,6 +165,19 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *set_concurrency.ENDPOINTS,
     *set_throttle.ENDPOINTS,
     *set_retention.ENDPOINTS,
+    *create_key.ENDPOINTS,
+    *update_key.ENDPOINTS,
+    *rotate_key.ENDPOINTS,
+    *delete_key.ENDPOINTS,
+    *bind_role.ENDPOINTS,
+    *unbind_role.ENDPOINTS,
+    *put_role.ENDPOINTS,
+    *delete_role.ENDPOINTS,
+    *create_namespace.ENDPOINTS,
+    *delete_namespace.ENDPOINTS,
+    *set_rate_limit.ENDPOINTS,
+    *set_quotas.ENDPOINTS,
+    *set_sso.ENDPOINTS,
 )
 
 AnyOperation: Any = functools.reduce(operator.or_, OPERATIONS)

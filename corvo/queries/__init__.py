@@ -77,6 +77,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *members.ENDPOINTS,
     *rebuild.ENDPOINTS,
     *events.ENDPOINTS,
+    *access.ENDPOINTS,
 )
 
 AnyQuery: Any = functools.reduce(operator.or_, QUERIES)

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -127,7 +128,7 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
     async def elsewhere(body: Any, request: Request) -> Answer:
         return Answer(200, ServerInfo("1", "1"))
 
-    context = PlanContext(len(shards), PAYLOAD_BYTES_MAX, mint, clock)
+    context = PlanContext(len(shards), PAYLOAD_BYTES_MAX, mint, clock, dice=os.urandom)
     return Gateway(
         shards,  # type: ignore[arg-type]
         Guard(context),

@@ -1,10 +1,13 @@
 """The application as `gateway.__main__` puts it together, over fake shards and a real `read.db`."""
 
+import os
 from pathlib import Path
 
 from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
 from gateway.access.guard import Guard
+from gateway.access.registry import Registry
+from gateway.api.access import AccessEndpoints
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
 from gateway.api.events import EventListener
@@ -33,11 +36,20 @@ class WholeHouse(House):
         rebuilding = Rebuilding(path.parent, self.read_db)
         composed = ComposedEndpoints(shards, fetching, self.read_db, health, self.listening, rebuilding)  # type: ignore[arg-type]
         pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
-        context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]))
+        context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]), dice=os.urandom)
+        self.registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
         streams = Streams(shards, fetching)  # type: ignore[arg-type]
         self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
-        served = composed.by_name() | self.bulks.by_name()
-        self.app = Gateway(shards, Guard(context), served, pages.app(), self.metrics, streams)  # type: ignore[arg-type]
+        served = composed.by_name() | self.bulks.by_name() | AccessEndpoints(self.registry).by_name()
+        self.app = Gateway(
+            shards,  # type: ignore[arg-type]
+            Guard(context),
+            served,
+            pages.app(),
+            self.metrics,
+            streams,
+            registry=self.registry,
+        )
 
     def __exit__(self, *_: object) -> None:
         self.read_db.close()

@@ -13,7 +13,13 @@ from corvo.model.access_records import (
     RoleRecord,
     SsoSettings,
 )
+from corvo.model.granting import Granter
+from corvo.ops.access.set_sso import SetSso
 from corvo.queries.access.follow_access import FollowAccess
+from corvo.queries.access.keys import GetKey, ListKeys
+from corvo.queries.access.namespaces import GetNamespace, ListNamespaces
+from corvo.queries.access.roles import ListRoles
+from corvo.queries.access.sso import GetSso
 from corvo.state import keys
 
 AT = 1_767_225_600_000_000_000
@@ -46,7 +52,18 @@ KEYS: dict[str, bytes] = {
     "sso": keys.SSO,
     "access_version": keys.ACCESS_VERSION,
 }
-QUERIES: dict[str, Any] = {"follow_access": FollowAccess(7)}
+GRANTER = Granter("ops", "acme", (Permission("*", ("*",)),), ("emails.*",), True)
+OPERATIONS: dict[str, Any] = {"set_sso": SetSso(GRANTER, SSO)}
+QUERIES: dict[str, Any] = {
+    "follow_access": FollowAccess(7),
+    "list_keys": ListKeys(GRANTER),
+    "get_key": GetKey(GRANTER, HASH),
+    "list_roles": ListRoles(),
+    "list_namespaces": ListNamespaces(),
+    "get_namespace": GetNamespace("acme"),
+    "get_sso": GetSso(),
+}
 RESULTS: dict[str, Any] = {
-    "follow_access": AccessNews(9, True, True, [KEY], [ROLE], [NAMESPACE], SSO, [HASH_2], ["old"], ["gone"])
+    "follow_access": AccessNews(9, True, True, [KEY], [ROLE], [NAMESPACE], SSO, [HASH_2], ["old"], ["gone"]),
+    "get_sso": SSO,
 }

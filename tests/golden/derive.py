@@ -17,6 +17,8 @@ def _value(kind: inspect.Type, name: str, numbers: "count[int]") -> Any:
     match kind:
         case inspect.StructType():
             return kind.cls(**{field.name: _value(field.type, field.name, numbers) for field in kind.fields})
+        case inspect.Metadata():
+            return _value(kind.type, name, numbers)
         case inspect.UnionType():
             return _value(next(t for t in kind.types if not isinstance(t, inspect.NoneType)), name, numbers)
         case inspect.ListType():

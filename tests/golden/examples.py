@@ -261,6 +261,7 @@ OPERATIONS: dict[str, Any] = {
         "nightly",
         NewTerms("mail", "@daily", "UTC", b"{}", Priority.NORMAL, 3, b'{"a":"b"}', "k", 1_000, CatchUp.LAST, 9),
     ),
+    **access_examples.OPERATIONS,
     "delete_schedule": DeleteSchedule(SCHEDULE_ID),
     "pause_schedule": PauseSchedule("nightly"),
     "resume_schedule": ResumeSchedule("nightly"),

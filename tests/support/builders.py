@@ -100,4 +100,4 @@ class Clock:
 
 def an_asking(shard_count: int = 4, payload_bytes_max: int = 1_000, now: int = NOW) -> PlanContext:
     clock = Clock([now])
-    return PlanContext(shard_count, payload_bytes_max, Minter(clock, 0xABCDE), clock)
+    return PlanContext(shard_count, payload_bytes_max, Minter(clock, 0xABCDE), clock, dice=bytes)

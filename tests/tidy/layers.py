@@ -21,7 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "client",
         "cli",
     ),
-    "corvo.ops": ("job_terms", "batches", "jobs", "upkeep", "queues", "schedules", "bulk", "__init__"),
+    "corvo.ops": ("job_terms", "batches", "jobs", "upkeep", "queues", "schedules", "bulk", "access", "__init__"),
     "corvo.cli": ("__init__", "screen", "supervise", "commands", "main", "derive_client", "derive"),
     "shards": (
         "__init__",

@@ -16,8 +16,9 @@ MANY_JOBS = "Many jobs"
 QUEUES = "Queues, schedules, batches"
 WATCH = "Watch"
 SERVER = "Server and cluster"
+ACCESS = "Keys and tenants"
 TOOLS = "Tools"
-SECTIONS = (JOBS, MANY_JOBS, QUEUES, WATCH, SERVER, TOOLS)  # in this order
+SECTIONS = (JOBS, MANY_JOBS, QUEUES, WATCH, SERVER, ACCESS, TOOLS)  # in this order
 
 
 class GroupedHelp(TyperGroup):

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from corvo.endpoint import Endpoint
-from corvo.model.access import OPEN, ROLES, Permission, Principal, built_in
+from corvo.model.access import NOBODY, OPEN, OWN, ROLES, Permission, Principal, built_in
 from corvo.model.errors import Refusal
 from corvo.model.namespaces import qualify
 from corvo.model.reach import Reach
@@ -72,6 +72,7 @@ def test_workers_work_and_nothing_else() -> None:
 
     assert allowed == {
         OPEN,
+        OWN,
         *(f"jobs:{action}" for action in ("enqueue", "fetch", "ack", "fail", "heartbeat", "read")),
         "batches:read",
         "batches:write",
@@ -90,6 +91,44 @@ def test_a_scope_is_a_list_of_globs_over_names_as_their_tenant_knows_them() -> N
 
 def test_without_a_scope_every_queue_is_in_reach() -> None:
     a_principal().require_queues(["anything", "else"])
+
+
+def test_operators_read_the_records_of_access_and_never_write_them() -> None:
+    operator = built_in("ops", "key", "operator")
+    allowed = {access for access in ACCESS_RECORDS if operator.may(access)}
+
+    assert allowed == {"auth:read", "roles:read", "namespaces:read", "sso:read"}
+
+
+ACCESS_RECORDS = {e.access for e in ENDPOINTS if e.access.split(":")[0] in ("auth", "roles", "namespaces", "sso")}
+
+
+@pytest.mark.parametrize(
+    "tenant",
+    [
+        Principal(name="k", kind="key", roles=("admin",), permissions=ROLES["admin"], namespace="acme", home="acme"),
+        Principal(name="k", kind="key", roles=("admin",), permissions=ROLES["admin"], queue_scope=("mail.*",)),
+    ],
+    ids=["of a tenant", "with a scope"],
+)
+def test_no_role_gives_a_tenant_what_concerns_the_cluster(tenant: Principal) -> None:
+    assert {access for access in ACCESS_RECORDS if tenant.may(access)} == {
+        *("auth:read", "auth:write", "roles:read", "namespaces:read"),
+    }
+    for access in ("namespaces:choose", "cluster:write", "cluster:anything", "admin:read", "admin:write"):
+        assert not tenant.may(access)
+    assert tenant.may("jobs:cancel")
+
+
+def test_a_chosen_namespace_takes_nothing_away_and_gives_nothing() -> None:
+    assert built_in("root", "password", "admin").within("acme").may("roles:write")
+    tenant = Principal(name="k", kind="key", roles=(), permissions=ROLES["admin"], namespace="acme", home="acme")
+    assert not tenant.within("default").may("roles:write")
+
+
+def test_everybody_with_a_credential_may_ask_who_they_are() -> None:
+    assert a_principal().may(OWN) and built_in("anonymous", "anonymous", "admin").may(OWN)
+    assert not NOBODY.may(OWN)
 
 
 def test_the_roles_are_those_of_the_original() -> None:

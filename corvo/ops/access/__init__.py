@@ -1,0 +1,1 @@
+"""Changes to the records of access, on shard 0."""
