@@ -169,7 +169,7 @@ class CallTable:
                     call.end(refusal)
             except ValueError as error:  # msgspec's errors are ValueErrors
                 faults.append(f"{type(call.ask).__name__}: {error}")
-                call.end(Refusal("INTERNAL_ERROR", f"shard {self.shard} gave an answer that cannot be read"))
+                call.end(Refusal("INTERNAL_ERROR", f"shard {self.shard} gave an unreadable answer"))
         return faults
 
     def _await_leader(self, call: OpenCall, refusal: Refusal, now: float) -> None:
@@ -219,7 +219,7 @@ class CallTable:
 
     def _unanswered(self, call: OpenCall) -> Refusal:
         if self.is_up:
-            return Refusal("DEADLINE_EXCEEDED", f"shard {self.shard} did not answer in time; it may still act on it")
+            return Refusal("DEADLINE_EXCEEDED", f"shard {self.shard} did not answer in time; it may still take effect")
         return _outcome_unknown(self.shard) if call.is_sent else unreachable(self.shard)
 
     def _keep(self, call: OpenCall) -> None:
@@ -244,7 +244,7 @@ def _ms_left(call: OpenCall, now: float) -> int:
 def _outcome_unknown(shard: int) -> Refusal:
     return Refusal(
         "OUTCOME_UNKNOWN",
-        f"shard {shard} was lost with the request under way and has not come back; look before repeating",
+        f"shard {shard} was lost while the request was in flight; check before you repeat it",
         retry_after_ms=1_000,
     )
 

@@ -103,7 +103,7 @@ class Gateway:
                 response.headers = self._cors.headers(request)
             request.check()
             if metrics.in_flight > REQUESTS_MAX:
-                raise Refusal("OVERLOADED", "too many requests at once; try again", retry_after_ms=1_000)
+                raise Refusal("OVERLOADED", "too many requests at once; retry", retry_after_ms=1_000)
             if request.method == "OPTIONS":
                 route = "options"
                 await response.send(200, b"", None, options(self._methods_of(request.path)))
@@ -141,7 +141,7 @@ class Gateway:
         except Exception:  # the outermost frame: log it, answer 500, and go on with other requests
             log.exception("request failed", method=request.method, route=route)
             if response.status == 0:
-                await response.refusal(Refusal("INTERNAL_ERROR", "the gateway failed; its log says why"))
+                await response.refusal(Refusal("INTERNAL_ERROR", "internal error; the gateway's log has the reason"))
         finally:
             metrics.in_flight -= 1
             method = request.method if request.method in METHODS else "other"  # clients must not be able to add labels

@@ -144,8 +144,8 @@ def _json(status: int, body: msgspec.Struct) -> Response:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    return _json(404, ErrorBody(f"nothing is served at {request.url.path[:200]}; /docs lists the routes", "NOT_FOUND"))
+    return _json(404, ErrorBody(f"there is no route {request.url.path[:200]}; /docs lists the routes", "NOT_FOUND"))
 
 
 async def _wrong_method(request: Request, error: Exception) -> Response:
-    return _json(405, ErrorBody(f"{request.method} is not served at {request.url.path[:200]}", "METHOD_NOT_ALLOWED"))
+    return _json(405, ErrorBody(f"{request.url.path[:200]} does not support {request.method}", "METHOD_NOT_ALLOWED"))

@@ -53,7 +53,7 @@ class Routes:
         allowed = sorted(self._methods_of(path))
         path = path.replace(ENCODED_SLASH, "%2F")
         if allowed:
-            raise Refusal("METHOD_NOT_ALLOWED", f"{path} is served for {', '.join(allowed)}, not for {method}")
+            raise Refusal("METHOD_NOT_ALLOWED", f"{path} supports {', '.join(allowed)}, not {method}")
         raise unknown_path(path)
 
     def _match(self, method: str, path: str) -> Match | None:
@@ -89,4 +89,4 @@ def _fits(pattern: tuple[str | None, ...], pieces: list[str]) -> bool:
 
 
 def unknown_path(path: str) -> Refusal:
-    return Refusal("NOT_FOUND", f"nothing is served at {path[:200]}; /docs lists the routes")
+    return Refusal("NOT_FOUND", f"there is no route {path[:200]}; /docs lists the routes")

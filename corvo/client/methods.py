@@ -216,7 +216,7 @@ class Methods:
         return self.call(call_of("seal_batch_by_its_old_path", batch_id=batch_id))
 
     def create_schedule(self, body: CreateScheduleBody) -> ScheduleView:
-        """Create a cron schedule; if it exists with the same terms, it is returned."""
+        """Create a cron schedule; if it exists with the same fields, it is returned."""
         return self.call(call_of("create_schedule", body))
 
     def update_schedule(self, schedule_id: str, body: UpdateScheduleBody) -> ScheduleView:

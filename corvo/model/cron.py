@@ -171,9 +171,9 @@ def _parse(expression: str) -> Calendar | Every:
 def _every(span: str) -> Every:
     period_ms = parse_duration(span)
     if period_ms < EVERY_MS_MIN:
-        raise ValueError("@every needs a span of at least 1s")
+        raise ValueError("@every needs a duration of at least 1s")
     if period_ms * 1_000_000 > SCHEDULE_AHEAD_NS_MAX:
-        raise ValueError("@every needs a span of at most five years")
+        raise ValueError("@every needs a duration of at most five years")
     return Every(period_ms * 1_000_000)
 
 
@@ -233,7 +233,7 @@ def _item_values(field: Field, item: str) -> frozenset[int]:
     if match is None:
         if _NOT_REPEATABLE.fullmatch(item):
             raise ValueError(f"{item!r} in the {field.name} field: H and R are refused, a schedule must be repeatable")
-        raise ValueError(f"{item!r} in the {field.name} field is no value, range or step")
+        raise ValueError(f"{item!r} in the {field.name} field is not a value, range or step")
     first, last, step = match.groups()
     low = _value(field, first) if first else field.low
     high = _value(field, last) if last else low if first and not step else field.low + field.size - 1

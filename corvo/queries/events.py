@@ -198,7 +198,7 @@ def parse_cursor(field: str, text: str, shard_count: int) -> list[int]:
         if not _is_number(shard) or not _is_number(seq) or int(shard) >= shard_count:
             raise invalid(
                 field,
-                "this is no cursor of this cluster's events: give `next` of the page before, or 0 to begin anew",
+                "invalid cursor; send `next` of the previous page, or 0 to start at the oldest event",
             )
         cursor[int(shard)] = int(seq)
     return cursor

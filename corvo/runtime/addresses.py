@@ -22,7 +22,7 @@ def check_reachable(address: str) -> None:
     """ValueError with a sentence when other nodes could not use this address."""
     host, port = split_address(address)
     if host in EVERYWHERE or not port:
-        raise ValueError(f"{address!r} is no address that others can reach: it needs a host and a port")
+        raise ValueError(f"{address!r} is not an address that others can reach: it needs a host and a port")
 
 
 def is_reachable(address: str) -> bool:

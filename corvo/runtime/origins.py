@@ -9,5 +9,5 @@ def parse_origins(text: str) -> tuple[str, ...]:
     for origin in origins:
         scheme, _, host = origin.partition("://")
         if origin != ANY_ORIGIN and (scheme not in ("http", "https") or not host or "/" in host):
-            raise ValueError(f"{origin!r} is no origin; expected * or a list such as https://app.example.com:8443")
+            raise ValueError(f"{origin!r} is not an origin; expected * or a list such as https://app.example.com:8443")
     return origins

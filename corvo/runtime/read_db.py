@@ -47,7 +47,7 @@ def parse_read_db(text: str, schema: str = SCHEMA) -> PostgresAddress | None:
     schema = named[-1] if named else schema
     if not _SCHEMA_NAME.fullmatch(schema) or schema.startswith("pg_") or schema == "public":
         raise ValueError(
-            f"schema is {schema!r}: expected 1 to 40 of a-z, 0-9 and _, beginning with no digit and no pg_, not public"
+            f"schema is {schema!r}: expected 1 to 40 of a-z, 0-9 and _, not starting with a digit or pg_, not public"
         )
     return PostgresAddress(text.partition("?")[0] + (f"?{rest}" if rest else ""), schema)
 

@@ -102,11 +102,11 @@ class Request:
         """Refuse what the head alone shows to be wrong."""
         scope = self.scope
         if scope["http_version"] == "2" and scope["scheme"] == "http":
-            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", "HTTP/2 is spoken over TLS only")
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", "HTTP/2 is supported over TLS only")
         if scope["http_version"] not in ("1.1", "1.0", "2"):
-            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", f"HTTP/{scope['http_version']} is not spoken here")
+            raise Refusal("HTTP_VERSION_NOT_SUPPORTED", f"HTTP/{scope['http_version']} is not supported")
         if self.method not in METHODS:
-            raise Refusal("METHOD_NOT_ALLOWED", f"the method {self.method[:20]} is not served")
+            raise Refusal("METHOD_NOT_ALLOWED", f"the method {self.method[:20]} is not supported")
         self._check_path()
         self._check_headers()
 
@@ -114,18 +114,18 @@ class Request:
         raw: bytes = self.scope.get("raw_path") or self.path.encode()
         if len(raw) + len(self.query) > PATH_BYTES_MAX:
             self.must_close = True
-            raise Refusal("URI_TOO_LONG", f"the address is longer than {PATH_BYTES_MAX} bytes")
+            raise Refusal("URI_TOO_LONG", f"the URL is longer than {PATH_BYTES_MAX} bytes")
         if raw[:1] != b"/":
-            raise Refusal("BAD_REQUEST", "the address must begin with /")
+            raise Refusal("BAD_REQUEST", "the path must begin with /")
         if b"%" in raw:
             lowered = raw.lower()
             if b"%00" in lowered or "\ufffd" in self.path:
-                raise Refusal("BAD_REQUEST", "the address holds an encoded NUL, or bytes that are not UTF-8")
+                raise Refusal("BAD_REQUEST", "the URL has an encoded NUL, or bytes that are not UTF-8")
             if b"%2f" in lowered:
                 if not raw.startswith(SLASH_IN_NAMES):
                     raise Refusal(
                         "BAD_REQUEST",
-                        "the address holds an encoded slash; only the name of a queue or a worker may have one",
+                        "the URL has an encoded slash; only the name of a queue or a worker may have one",
                     )
                 pieces = raw.decode(errors="replace").split("/")
                 self.path = "/".join(unquote(piece).replace("/", ENCODED_SLASH) for piece in pieces)
@@ -146,11 +146,11 @@ class Request:
             elif name == b"transfer-encoding":
                 is_chunked = True
             elif name == b"content-encoding":
-                raise Refusal("UNSUPPORTED_MEDIA_TYPE", "compressed bodies are not read; send plain JSON")
+                raise Refusal("UNSUPPORTED_MEDIA_TYPE", "compressed bodies are not supported; send plain JSON")
         if len(headers) > HEADERS_MAX or size > HEADER_BYTES_MAX:
             self.must_close = True
             raise Refusal(
-                "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together are read"
+                "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers and {HEADER_BYTES_MAX} bytes in total are accepted"
             )
         if is_chunked and self._length >= 0:
             # Two lengths for one body are used to smuggle requests past a proxy. Trust neither.
@@ -158,7 +158,7 @@ class Request:
             raise Refusal("BAD_REQUEST", "content-length and transfer-encoding exclude each other")
         if self._length > BODY_BYTES_MAX:
             self.must_close = True
-            raise Refusal("BODY_TOO_LARGE", f"a body of {self._length} bytes; at most {BODY_BYTES_MAX} are read")
+            raise Refusal("BODY_TOO_LARGE", f"a body of {self._length} bytes; at most {BODY_BYTES_MAX} are accepted")
 
     async def body(self) -> bytes:
         """The whole body, within the limits on size and time."""
@@ -315,4 +315,4 @@ def parse_query(kind: type[T], query: bytes) -> T:
     except msgspec.ValidationError as error:
         raise validation_refusal(error, kind) from None
     except UnicodeDecodeError as error:
-        raise Refusal("VALIDATION_ERROR", f"the query of the address: {error}") from None
+        raise Refusal("VALIDATION_ERROR", f"the query string: {error}") from None

@@ -89,7 +89,7 @@ class RateLimits:
             kind = "reads" if is_read else "writes"
             raise Refusal(
                 "RATE_LIMITED",
-                f"too many {kind} from this address; send the request again after the pause",
+                f"too many {kind} from this address; retry after the given delay",
                 retry_after_ms=max(1, round(wait_s * 1000)),
             )
 

@@ -31,7 +31,7 @@ _ITEMS: dict[type[Operation] | type[Query], str] = {
     ActOnJobs: "job_ids",
     GetJobs: "job_ids",
 }
-_LOST = Refused("SHARD_UNAVAILABLE", "the job moves from queue to queue; send the request again", 1_000)
+_LOST = Refused("SHARD_UNAVAILABLE", "the job is being moved again; send the request again", 1_000)
 
 
 async def ask_all(shards: Shards, calls: Sequence[tuple[int, Operation | Query]]) -> list[Any]:

@@ -29,7 +29,7 @@ async def carry_out(shards: Shards, plan: Plan, hung_up: Callable[[], Awaitable[
         async with asyncio.timeout(ROUNDS_S):
             return await _go_on(shards, outcome, lambda: gone is not None and gone.done())
     except TimeoutError:
-        raise Refusal("DEADLINE_EXCEEDED", f"not done within {ROUNDS_S:g} s; ask again, and it goes on") from None
+        raise Refusal("DEADLINE_EXCEEDED", f"not done within {ROUNDS_S:g} s; repeat the request to continue") from None
     finally:
         if gone is not None:
             gone.cancel()

@@ -22,7 +22,7 @@ MOVED_NS = 600_000_000_000  # how long a leader that an operator moved stays whe
 ASKED_AGAIN_NS = 5_000_000_000  # during a transfer nothing can be written: not again and again
 TRANSFER_AGAIN_NS = 10_000_000_000  # and how long after a transfer that failed
 
-_MOVED = Refused("NOT_LEADER", "the shard's leader changed while its members did; ask again", 200)
+_MOVED = Refused("NOT_LEADER", "the shard's leader changed while its members did; retry", 200)
 
 
 class NodeArrived(msgspec.Struct):

@@ -34,7 +34,7 @@ ANSWERED_BEFORE_NS = 200_000_000  # the deadline: an answer needs time to arrive
 BYTES_PER_MESSAGE = 8 * 1024 * 1024  # far below what a socket refuses, even with one large reply more
 _MS = 1_000_000
 
-_LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the shard could take it up")
+_LATE = Refused("DEADLINE_EXCEEDED", "the request's deadline passed before the shard could accept it")
 _UNKNOWN = Refused("BAD_REQUEST", "the shard does not know this operation; gateway and shard differ in version")
 
 

@@ -22,7 +22,7 @@ GATHER_NS = 10_000_000
 GATHER_EACH_NS = 500_000  # for every call that waits: 2,000 answers a second for all together
 PASS_EACH_NS = 5_000  # between two walks over many calls: some ten times what a walk takes
 
-_FULL = Refused("OVERLOADED", "this shard has as many calls that wait for events as it can hold; try again", 1_000)
+_FULL = Refused("OVERLOADED", "too many calls wait for events at this shard; retry", 1_000)
 
 
 class EventWait(msgspec.Struct):

@@ -101,7 +101,7 @@ def test_nothing_is_served_elsewhere(method: str, path: str) -> None:
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str) -> None:
-    with pytest.raises(Refusal, match=f"is served for {allowed}, not for {method}") as refusal:
+    with pytest.raises(Refusal, match=f"supports {allowed}, not {method}") as refusal:
         routes.find(method, API + path)
 
     assert refusal.value.code == "METHOD_NOT_ALLOWED"

@@ -162,7 +162,7 @@ def cancel(
     if operation is None:
         return {"action": "cancel", "grace": grace}
     if not operation.startswith(OPERATION):
-        stop(MISUSED, f"{operation} is no bulk operation; corvo cancel {operation} cancels one job")
+        stop(MISUSED, f"{operation} is not a bulk operation; corvo cancel {operation} cancels one job")
     from corvo.cli.screen import show_bulk  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 

@@ -112,7 +112,7 @@ class BeginBulk(Operation, tag=60):
         if len(waiting) >= BULKS_OPEN_MAX or (namespace != DEFAULT and of_tenant >= BULKS_OPEN_OF_TENANT_MAX):
             raise Refusal(
                 "OVERLOADED",
-                "too many bulk operations wait or run already; ask again when one of them has ended",
+                "too many bulk operations are waiting or running; retry when one of them has ended",
                 retry_after_ms=5_000,
             )
         bulk = Bulk(self.bulk_id, self.order, tables.now, self.filter, self.total, self.total_is_exact)

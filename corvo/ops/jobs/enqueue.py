@@ -97,7 +97,7 @@ def new_job(context: PlanContext, body: EnqueueBody, shard: int, at: str = "") -
     if len(payload) > context.payload_bytes_max:
         raise Refusal(
             "PAYLOAD_TOO_LARGE",
-            f"{at}payload: {len(payload)} bytes, this server takes {context.payload_bytes_max}",
+            f"{at}payload: {len(payload)} bytes; this server accepts {context.payload_bytes_max}",
             field=f"{at}payload",
         )
     check_numbers(payload, f"{at}payload")

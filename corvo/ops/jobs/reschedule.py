@@ -54,7 +54,7 @@ class Reschedule(Operation, tag=29):
 def _plan(context: PlanContext, body: RescheduleBody, job_id: str) -> Plan:
     due_at = due_at_of(context, body)
     if not due_at:
-        raise invalid("scheduled_at", "missing: give a moment, or a `delay`")
+        raise invalid("scheduled_at", "missing: give a time, or a `delay`")
     return plan_action(context, job_id, Reschedule(context.mint.claim_id(), job_id, due_at), "scheduled")
 
 

@@ -1,7 +1,7 @@
 """CreateSchedule: from now on, create a job at every slot of a cron expression.
 
-Names are unique in the cluster. If the name exists with the same terms, the existing schedule is returned, so a program
-can create its schedules at every start; with other terms the request is refused.
+Names are unique in the cluster. If the name exists with the same fields, the existing schedule is returned, so a
+program can create its schedules at every start; with other fields the request is refused.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -88,7 +88,7 @@ class CreateSchedule(Operation, tag=46):
             if known.id == self.schedule_id or known.terms == self.terms:
                 return known
             raise Refusal(
-                "SCHEDULE_EXISTS", f"the schedule {shown_name(self.name)} exists with other terms; change it with PUT"
+                "SCHEDULE_EXISTS", f"the schedule {shown_name(self.name)} exists with other fields; change it with PUT"
             )
         if len(tables.schedules) >= SCHEDULES_MAX:
             raise Refusal("TOO_MANY_SCHEDULES", f"a shard keeps at most {SCHEDULES_MAX} schedules; delete some first")
@@ -157,7 +157,7 @@ ENDPOINTS = (
         access="schedules:write",
         method="POST",
         path="/schedules",
-        summary="Create a cron schedule; if it exists with the same terms, it is returned",
+        summary="Create a cron schedule; if it exists with the same fields, it is returned",
         body=CreateScheduleBody,
         example={"name": "nightly", "queue": "reports", "cron": "0 3 * * *"},
         answers={201: ScheduleView, 200: ScheduleView},

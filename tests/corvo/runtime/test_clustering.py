@@ -27,7 +27,7 @@ def test_peers_are_addresses_by_name() -> None:
         ("=db-1:9400", "is not name=host:port"),
         ("a b=db-1:9400", "is not name=host:port"),
         ("a=db-1", "'a=db-1': expected host:port"),
-        ("a=:9400", "is no address that others can reach"),
+        ("a=:9400", "is not an address that others can reach"),
         ("a=x:1,a=y:1", "a is named twice"),
         (",".join(f"n{number}=x:1" for number in range(NODES_MAX + 1)), f"a cluster has at most {NODES_MAX}"),
     ],

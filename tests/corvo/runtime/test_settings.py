@@ -127,7 +127,7 @@ THREE = {"peers": "node-1=127.0.0.1:9400,node-2=127.0.0.1:9410,node-3=127.0.0.1:
     [
         ({**LOCAL, "peers": "node-1"}, "--peers is 'node-1': 'node-1' is not name=host:port"),
         ({**LOCAL, "peers": "node-1=127.0.0.1"}, "'node-1=127.0.0.1': expected host:port"),
-        ({**SECRET, "peers": "node-1=:9400"}, "':9400' is no address that others can reach"),
+        ({**SECRET, "peers": "node-1=:9400"}, "':9400' is not an address that others can reach"),
         ({**LOCAL, "peers": " , "}, "--peers is ' , ': it names no node"),
         ({**SECRET, "join": "db-1"}, "--join is 'db-1': 'db-1': expected host:port"),
         ({**LOCAL, **THREE, "node_id": "node-9"}, "--node-id is 'node-9', which --peers does not name; it names"),

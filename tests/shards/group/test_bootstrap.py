@@ -437,7 +437,7 @@ def test_a_port_in_use_is_said(running: Callable[..., str]) -> None:
         (Settings(peers="node-1"), "is not name=host:port"),
         (Settings(join="b:9400"), "without a secret nodes use loopback addresses only, and :9400 is none"),
         (Settings(join="b:9400", cluster_secret_file="/nowhere/secret"), "/nowhere/secret cannot be read"),
-        (Settings(join="b:9400", raft_bind="127.0.0.1:0"), "is no address that others can reach"),
+        (Settings(join="b:9400", raft_bind="127.0.0.1:0"), "is not an address that others can reach"),
     ],
 )
 def test_settings_that_cannot_be(settings: Settings, sentence: str) -> None:

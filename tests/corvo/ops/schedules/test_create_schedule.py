@@ -64,7 +64,7 @@ def test_a_name_with_other_terms_is_refused() -> None:
     with nothing_changes(machine):
         refused = machine.one(create(number=2, queue="sms"))
 
-    assert (refused.code, "exists with other terms; change it" in refused.message) == ("SCHEDULE_EXISTS", True)
+    assert (refused.code, "exists with other fields; change it" in refused.message) == ("SCHEDULE_EXISTS", True)
 
 
 def test_a_shard_keeps_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
