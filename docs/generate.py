@@ -140,6 +140,8 @@ ERRORS = {
     "OUTCOME_UNKNOWN": "The shard was lost while the request was in flight and did not come back in time: the request "
     "may or may not have been applied.",
     "READ_DB_UNAVAILABLE": "read.db is being rebuilt, or did not catch up in time. Jobs themselves are not affected.",
+    "AUDIT_UNAVAILABLE": "The change could not be recorded in the audit log, so it was not made: shard 0, which keeps "
+    "the log, has no leader at the moment or is overloaded. Send the request again.",
     "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
     "DEADLINE_EXCEEDED": "No answer came in time. The change may or may not have been made: repeat an ack or fail with "
     "its lease token; check before you enqueue again.",
@@ -161,6 +163,18 @@ OTHER_LIMITS = (
     ("gateway/shards/health_scale.py", "LAG_MS_MAX", "lag of read.db beyond which `/readyz` fails after a start"),
     ("gateway/search/lag.py", "WAIT_MS_MAX", "how long `consistent` waits for read.db"),
     ("corvo/queries/search.py", "LIMIT_MAX", "jobs on one page of a search"),
+    ("corvo/queries/audit_logs.py", "LIMIT_MAX", "requests on one page of the audit log"),
+    (
+        "corvo/queries/audit_logs.py",
+        "OFFSET_MAX",
+        "newest requests that a page of the audit log may leave out",
+    ),
+    (
+        "gateway/access/audit_writer.py",
+        "KEPT_MAX",
+        "records that a gateway keeps while the audit log has no leader",
+    ),
+    ("gateway/access/audit_writer.py", "KEPT_S", "seconds that it keeps them"),
     ("shards/intake/admission.py", "CALLS_WAITING_MAX", "operations that wait for the log of one shard"),
     ("shards/intake/admission.py", "CALLS_PARKED_MAX", "fetches that wait for a job at one shard"),
     ("shards/feed.py", "OUTBOX_ENTRIES_MAX", "entries that a shard keeps for a mirror that is behind"),

@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from corvo.endpoint import PlanContext
+from corvo.model import audit
 from corvo.model.ids import Minter
 from corvo.runtime.addresses import split_address
 from corvo.runtime.certificate import BadCertificate
@@ -25,6 +26,8 @@ from corvo.runtime.origins import parse_origins
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
+from gateway.access.audit_writer import AuditWriter
+from gateway.access.auditing import Auditing
 from gateway.access.guard import Guard
 from gateway.access.key_uses import KeyUses
 from gateway.access.registry import Registry
@@ -45,6 +48,7 @@ from gateway.pages import Pages
 from gateway.readdb.file import READ_DB
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
+from gateway.shards.plan_executor import Looking
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
 
@@ -125,7 +129,13 @@ async def _run(
     key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     served = composed.by_name() | bulks.by_name() | AccessEndpoints(registry).by_name()
     guard = Guard(context)
-    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry)
+    auditing = Auditing(
+        ENDPOINTS,
+        AuditWriter(lambda ask, timeout_s: shards.ask(audit.SHARD, ask, timeout_s=timeout_s), mint.claim_id),
+        Looking(shards, ENDPOINTS),
+        settings.audit_payload_reads == "on",
+    )
+    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry, auditing)
     bulks.start()
     registry.start()
     key_uses.start()
@@ -158,6 +168,7 @@ async def _run(
         heartbeat.end()
         await bulks.stop()
         await key_uses.stop()
+        await auditing.stop()
         await registry.stop()
         shards.close()
         read_db.close()

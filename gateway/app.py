@@ -14,6 +14,7 @@ from corvo import ops, queries
 from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
+from gateway.access.auditing import Auditing
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
 from gateway.access.registry import Registry
@@ -58,10 +59,12 @@ class Gateway:
         cors: Cors | None = None,
         rate_limits: RateLimits | None = None,
         registry: Registry | None = None,
+        auditing: Auditing | None = None,
     ) -> None:
         self._cors = cors or Cors()
         self._rate_limits = rate_limits
         self._registry = registry
+        self._auditing = auditing
         self._shards = shards
         self._streams = streams
         self._guard = guard
@@ -97,6 +100,7 @@ class Gateway:
         """Serve one request, from the server or from the fast path (`gateway/http/fast_path.py`)."""
         metrics = self._metrics
         metrics.in_flight += 1
+        auditing = self._auditing
         route = "unmatched"
         try:
             if self._cors.is_on:
@@ -126,12 +130,18 @@ class Gateway:
             enter_body(asked, principal)
             if self._rate_limits is not None:
                 self._rate_limits.admit_items(request, endpoint.name, asked)
-            answer = await self._answer(endpoint, asked, request)
+            if auditing is None or endpoint.name not in auditing.names:
+                answer = await self._answer(endpoint, asked, request)
+            else:
+                around, auditing = auditing.around, None  # refusals from here on are recorded as outcomes
+                answer = await around(endpoint, asked, request, self._answer)
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)
             else:
                 await response.json(answer.status, answer.body)
         except Refusal as refusal:
+            if auditing is not None:
+                auditing.deny(request, refusal)
             await response.refusal(refusal)
         except Disconnected:
             response.status = 499

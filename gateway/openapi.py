@@ -10,6 +10,7 @@ from corvo.endpoint import Endpoint
 from corvo.model.access import OPEN
 from corvo.model.errors import STATUS
 from gateway import examples
+from gateway.access.audited import is_change
 from gateway.field_notes import PATH_NOTES, note_of
 from gateway.http.messages import ErrorBody
 from gateway.routes import API
@@ -55,7 +56,8 @@ def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
 
 def refusals_of(endpoint: Endpoint) -> list[str]:
     closed = () if endpoint.access == OPEN else _CLOSED
-    codes = {*endpoint.refusals, *_ALWAYS, *closed, *(_WITH_BODY if endpoint.body else ())}
+    audited = ("AUDIT_UNAVAILABLE",) if is_change(endpoint) else ()
+    codes = {*endpoint.refusals, *_ALWAYS, *closed, *audited, *(_WITH_BODY if endpoint.body else ())}
     return sorted(codes, key=lambda code: (STATUS[code], code))
 
 

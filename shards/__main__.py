@@ -25,8 +25,9 @@ from corvo.runtime.process import (
     read_settings,
     take_lock,
 )
-from corvo.runtime.settings import Settings, retention_ms, worker_timeout_ms
+from corvo.runtime.settings import Settings, audit_retention_ms, retention_ms, worker_timeout_ms
 from corvo.state import keys
+from corvo.state.audit_log import AuditKept
 from shards import raft
 from shards.courier.links import CourierLinks
 from shards.errors import Distrusted, Replaced
@@ -140,7 +141,11 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         group_config,
         identity.shards,
         courier_links,
-        UpkeepSettings(retention_ms(settings.retention), worker_timeout_ms(settings.worker_timeout)),
+        UpkeepSettings(
+            retention_ms(settings.retention),
+            worker_timeout_ms(settings.worker_timeout),
+            AuditKept(audit_retention_ms(settings.audit_retention), settings.audit_records),
+        ),
     )
     scrub = Scrub(disk)
     others: list[TurnPart] = [scrub, TurnStep(lambda now_ns: heartbeat.beat())]

@@ -27,7 +27,7 @@ TRIM_PER_BATCH = 256
 
 MIRRORED = (
     *(keys.JOBS, keys.JOB_ERRORS, keys.QUEUES, keys.WORKERS, keys.BATCHES, keys.SCHEDULES, keys.MINUTES),
-    *(keys.UNIQUE, keys.CLAIMS),
+    *(keys.UNIQUE, keys.CLAIMS, keys.AUDIT),
 )
 _decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
 _decode_floor = msgspec.msgpack.Decoder(int).decode

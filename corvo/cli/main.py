@@ -16,6 +16,7 @@ import typer
 
 from corvo import __version__
 from corvo.cli.commands import (
+    audit,
     batch,
     bench,
     bulk,
@@ -364,6 +365,7 @@ def top(
             view.watch(client, interval)
 
 
+app.add_typer(audit.app, name="audit", rich_help_panel=WATCH)
 app.add_typer(cluster.app, name="cluster", rich_help_panel=SERVER)
 app.add_typer(node.app, name="node", rich_help_panel=SERVER)
 app.add_typer(keys.app, name="keys", rich_help_panel=ACCESS)

@@ -956,6 +956,88 @@ class SsoView(Struct):
     updated_at: str | None
 
 
+class AuditMetadata(Struct):
+    duration_ms: float | None = None
+    # parameters after the `?`, without secrets
+    query: str = ""
+
+
+class AuditLogView(Struct, kw_only=True):
+    """Fields from `kind` on are left out when empty."""
+
+    # number of the record
+    id: int
+    # in which it was done
+    namespace: str
+    # a key's name, a person's address, or `anonymous`
+    principal: str
+    # roles of the principal, with commas between them
+    role: str
+    # HTTP method
+    method: str
+    # of the request, without its query
+    path: str
+    # 0: not known, or not yet
+    status_code: int
+    # how long it took, and the query
+    metadata: AuditMetadata
+    created_at: str
+    # `ok`; `refused`; `denied`: no credential or permission; `unknown`: the server stopped between the change and its
+    # record
+    outcome: str
+    # of the principal: anonymous, password, key, person or proxy
+    kind: str = ""
+    # the beginning of the key's SHA-256
+    key: str = ""
+    # of the client
+    address: str = ""
+    # of the request
+    request_id: str = ""
+    # name of the endpoint
+    route: str = ""
+    # of the refusal
+    code: str = ""
+    # what the path names
+    target: dict[str, str] = {}
+    # what was asked for; secrets and payloads are never in it
+    change: dict[str, Any] = {}
+    # ids of what was made
+    made: dict[str, str] = {}
+    # settings before the change
+    before: dict[str, Any] | None = None
+    # settings after the change
+    after: dict[str, Any] | None = None
+    # denials like this one that were not recorded one by one
+    suppressed: int = 0
+
+
+class AuditLogsAnswer(Struct):
+    # newest first
+    audit_logs: list[AuditLogView]
+    # all that match; counted up to 100000
+    total: int
+    limit: int
+    # as it was asked for
+    offset: int
+    # false: there are more than `total`
+    total_is_exact: bool
+    has_more: bool
+    lag_ms: float
+
+
+class AuditExportLine(Struct):
+    """A line between the first, `export`, and the last, `end`."""
+
+    # number of the record
+    seq: int
+    # hash of the record before it
+    prev: str
+    # SHA-256 of `prev`, as 32 bytes, and the bytes of `record`
+    hash: str
+    # the record, byte for byte as it was stored
+    record: dict[str, Any]
+
+
 class Gap(Struct):
     """Data of the event `gap`: how many events of a shard, of any tenant, came after the cursor and are no longer
     kept."""

@@ -548,3 +548,34 @@ class EventsPageQuery(Struct, forbid_unknown_fields=True):
 class KeysQuery(Struct, forbid_unknown_fields=True):
     # only keys of this namespace
     namespace: str = ""
+
+
+class AuditLogsQuery(Struct, forbid_unknown_fields=True):
+    limit: int = 100
+    # leave out the newest so many
+    offset: int = 0
+    # only older records than this one; 0: from the newest
+    before_id: int = 0
+    # a key's name, a person's address
+    principal: str = ""
+    # such as `DELETE`
+    method: str = ""
+    # such as `/api/v1/queues/`
+    path_prefix: str = ""
+    # only this one; others than your own need a key of the whole cluster
+    namespace: str = ""
+    # RFC 3339, or a date
+    since: str = ""
+    # the same; this moment is not included
+    until: str = ""
+    # only these
+    outcome: Literal["", "ok", "refused", "denied", "unknown"] = ""
+    # include every change that was acknowledged before this request
+    consistent: bool = False
+
+
+class AuditExportQuery(Struct, forbid_unknown_fields=True):
+    # continue after this record
+    after: int = 0
+    # only this one; others than your own need a key of the whole cluster
+    namespace: str = ""

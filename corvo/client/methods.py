@@ -6,6 +6,7 @@ from .answers import (
     AccessChanged,
     Acked,
     AckedBatch,
+    AuditLogsAnswer,
     AuthStatus,
     BatchesAnswer,
     BatchMade,
@@ -58,6 +59,7 @@ from .answers import (
 from .bodies import (
     AckBatchBody,
     AckBody,
+    AuditLogsQuery,
     BatchBody,
     BatchesQuery,
     BindRoleBody,
@@ -478,3 +480,7 @@ class Methods:
     def sso_settings(self) -> SsoView:
         """The settings of single sign-on."""
         return self.call(call_of("sso_settings"))
+
+    def audit_logs(self, query: AuditLogsQuery | None = None) -> AuditLogsAnswer:
+        """Changes, denied requests and audited reads, newest first."""
+        return self.call(call_of("audit_logs", None, query))

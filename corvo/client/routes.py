@@ -6,6 +6,8 @@ from .answers import (
     AccessChanged,
     Acked,
     AckedBatch,
+    AuditExportLine,
+    AuditLogsAnswer,
     AuthStatus,
     BatchesAnswer,
     BatchMade,
@@ -202,10 +204,13 @@ ROUTES: dict[str, Route] = {
     "namespace_rate_limit": Route("GET", "/namespaces/{namespace}/rate-limit", None, {200: RateLimitAnswer}),
     "namespace_quotas": Route("GET", "/namespaces/{namespace}/quotas", None, {200: QuotasView}),
     "sso_settings": Route("GET", "/settings/sso", None, {200: SsoView}),
+    "audit_logs": Route("GET", "/audit-logs", None, {200: AuditLogsAnswer}),
+    "export_audit_logs": Route("GET", "/audit-logs/export", None, {200: AuditExportLine}),
 }
 
 CODES = frozenset(
     [
+        "AUDIT_UNAVAILABLE",
         "BAD_REQUEST",
         "BATCH_NOT_FOUND",
         "BATCH_SEALED",
@@ -257,5 +262,5 @@ CODES = frozenset(
     ]
 )
 RETRYABLE = frozenset(
-    ["NOT_LEADER", "OVERLOADED", "RATE_LIMITED", "READ_DB_UNAVAILABLE", "SHARD_UNAVAILABLE"]
+    ["AUDIT_UNAVAILABLE", "NOT_LEADER", "OVERLOADED", "RATE_LIMITED", "READ_DB_UNAVAILABLE", "SHARD_UNAVAILABLE"]
 )  # the request changed nothing, and may succeed later

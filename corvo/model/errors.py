@@ -4,7 +4,8 @@
     ├── by the request           PARSE_ERROR  VALIDATION_ERROR  PAYLOAD_TOO_LARGE  BODY_TOO_LARGE  NOT_FOUND …
     ├── by the principal         UNAUTHORIZED  FORBIDDEN
     ├── by the state             JOB_NOT_FOUND  WRONG_STATE  LEASE_LOST  UNIQUE_CONFLICT  BATCH_SEALED …
-    └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  (send again)  OUTCOME_UNKNOWN  (look first)
+    └── by circumstances         OVERLOADED  SHARD_UNAVAILABLE  NOT_LEADER  AUDIT_UNAVAILABLE  (send again)
+                                 OUTCOME_UNKNOWN  (look first)
 
 A refusal decided inside an operation is data (`Refused`): it is replicated like any result and travels back over the
 wire. A broken invariant is not a refusal: it raises `Corrupt`, and the process stops.
@@ -58,6 +59,7 @@ STATUS: dict[str, int] = {
     "SHARD_UNAVAILABLE": 503,
     "READ_DB_UNAVAILABLE": 503,
     "SIGN_ON_UNAVAILABLE": 503,
+    "AUDIT_UNAVAILABLE": 503,
     "OUTCOME_UNKNOWN": 503,
     "NOT_LEADER": 503,
     "DEADLINE_EXCEEDED": 504,
@@ -65,7 +67,9 @@ STATUS: dict[str, int] = {
 }
 
 # Refusals that changed nothing for certain: the caller may send the request again.
-RETRYABLE = frozenset({"OVERLOADED", "RATE_LIMITED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "NOT_LEADER"})
+RETRYABLE = frozenset(
+    {"OVERLOADED", "RATE_LIMITED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "AUDIT_UNAVAILABLE", "NOT_LEADER"}
+)
 
 
 class Moved(msgspec.Struct, array_like=True, frozen=True):

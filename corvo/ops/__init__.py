@@ -27,6 +27,7 @@ from corvo.ops.access import (
     unbind_role,
     update_key,
 )
+from corvo.ops.audit import append_audit
 from corvo.ops.batches import add_to_batch, seal_batch
 from corvo.ops.bulk import act_on_jobs, advance_bulk, begin_bulk, cancel_bulk, claim_bulk
 from corvo.ops.jobs import (
@@ -66,7 +67,7 @@ from corvo.ops.schedules import (
     run,
     update_schedule,
 )
-from corvo.ops.upkeep import confirm, deliver, keep_ended, keep_workers, name_node, promote, reclaim, ring
+from corvo.ops.upkeep import confirm, deliver, keep_audit, keep_ended, keep_workers, name_node, promote, reclaim, ring
 
 OPERATIONS: tuple[type[Operation], ...] = (
     enqueue.Enqueue,
@@ -127,6 +128,8 @@ OPERATIONS: tuple[type[Operation], ...] = (
     ring.Ring,
     keep_ended.KeepEnded,
     keep_workers.KeepWorkers,
+    keep_audit.KeepAudit,
+    append_audit.AppendAudit,
 )
 RETIRED: frozenset[int] = frozenset()
 

@@ -12,6 +12,7 @@ from corvo.endpoint import Endpoint, Query
 from corvo.queries import (
     access,
     arrivals,
+    audit_logs,
     batches,
     batches_list,
     bulk,
@@ -51,6 +52,7 @@ QUERIES: tuple[type[Query], ...] = (
     feed.Scan,
     events.GetEvents,
     why.Why,
+    audit_logs.ReadAudit,
     *members.QUERIES,
     *schedules.QUERIES,
     *bulk.QUERIES,
@@ -78,6 +80,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *rebuild.ENDPOINTS,
     *events.ENDPOINTS,
     *access.ENDPOINTS,
+    *audit_logs.ENDPOINTS,
 )
 
 AnyQuery: Any = functools.reduce(operator.or_, QUERIES)

@@ -13,6 +13,10 @@ import msgspec
 from msgspec import Meta
 
 from corvo.model.limits import (
+    AUDIT_RECORDS_DEFAULT,
+    AUDIT_RECORDS_MIN,
+    AUDIT_RETENTION_MS_MAX,
+    AUDIT_RETENTION_MS_MIN,
     BODY_BYTES_MAX,
     DELAY_MS_MAX,
     GATEWAYS_MAX,
@@ -111,6 +115,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     worker_timeout: Annotated[
         str, Meta(description="how long a worker may be silent before it is removed: 15m, 1h")
     ] = "15m"
+    audit_retention: Annotated[
+        str, Meta(description="how long records of the audit log are kept: 365d, 8760h or forever")
+    ] = "365d"
+    audit_records: Annotated[
+        int, Meta(ge=AUDIT_RECORDS_MIN, le=10**9, description="records of the audit log that are kept at most")
+    ] = AUDIT_RECORDS_DEFAULT
+    audit_payload_reads: Annotated[
+        Literal["on", "off"], Meta(description="on: also record which people and keys read payloads of jobs")
+    ] = "off"
     max_payload_size: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX, description="bytes of one job's payload")] = (
         PAYLOAD_BYTES_DEFAULT
     )
@@ -210,14 +223,24 @@ def _check_hang_timeout(seconds: float) -> None:
 
 def retention_ms(text: str) -> int:
     """0: for ever."""
+    return _kept_ms(text, RETENTION_MS_MIN, DELAY_MS_MAX, "expected between 1s and 366d, or forever")
+
+
+def audit_retention_ms(text: str) -> int:
+    """0: for ever."""
+    bounds = (AUDIT_RETENTION_MS_MIN, AUDIT_RETENTION_MS_MAX)
+    return _kept_ms(text, *bounds, "expected between 1h and 3660d, or forever")
+
+
+def _kept_ms(text: str, least: int, most: int, expected: str) -> int:
     if text == "forever":
         return 0
     try:
         span = parse_duration(text)
     except ValueError as error:
         raise ValueError(f"{error}, or forever") from None
-    if not RETENTION_MS_MIN <= span <= DELAY_MS_MAX:
-        raise ValueError("expected between 1s and 366d, or forever")
+    if not least <= span <= most:
+        raise ValueError(expected)
     return span
 
 
@@ -236,6 +259,7 @@ _PARSED: tuple[tuple[str, Callable[[Any], object], Callable[[Any], str]], ...] =
     ("cors_origins", parse_origins, repr),
     ("retention", retention_ms, repr),
     ("worker_timeout", worker_timeout_ms, repr),
+    ("audit_retention", audit_retention_ms, repr),
 )
 
 

@@ -32,6 +32,9 @@ come here (`limits.py`): none can hold `|` or NUL.
     ak|{SHA-256 of the key}                         an API key; on shard 0, as all records of access
     ar|{role}   an|{namespace}   as|                a custom role, a namespace, the sign-on settings
     av|                                             version of the records of access: {number:8}
+    au|{number:8}                                   a record of the audit log; on shard 0
+    k|audit_ends                                    its newest record and the newest that was removed, with their hashes
+    k|audit_kept                                    how long, and how many, records of it are kept: {ms:8}{count:8}
     ev|{number:8}                                   the events of one entry, under the number of the first
     x|{shard:1}{number:8}                           an errand for another shard
     xo|{shard:1}   xi|{shard:1}                     number of the last errand given to, done for, another shard
@@ -68,6 +71,8 @@ NODES = b"n|"
 DEFAULTS = b"k|"
 DEFAULT_RETENTION = DEFAULTS + b"retention"
 WORKER_TIMEOUT = DEFAULTS + b"worker_timeout"
+AUDIT_ENDS = DEFAULTS + b"audit_ends"
+AUDIT_KEPT = DEFAULTS + b"audit_kept"
 FEED = b"m|"
 UNIQUE = b"u|"
 IDEMPOTENT = b"i|"
@@ -82,6 +87,7 @@ BULK_IDS = b"bi|"
 BULK_MEMOS = b"bm|"
 CLAIMS = b"l|"
 ALARMS = b"al|"
+AUDIT = b"au|"
 EVENTS = b"ev|"
 API_KEYS = b"ak|"
 ROLES = b"ar|"
@@ -98,6 +104,7 @@ STATE_PREFIXES = (
     *(UNIQUE, IDEMPOTENT, WATCHERS, FORWARDED, BATCHES, BATCH_ASKS, SCHEDULES, CLAIMS, ALARMS, EVENTS),
     *(OUTBOX, OUTBOX_LAST, INBOX_LAST, BULKS, BULKS_ENDED, BULK_IDS, BULK_MEMOS, MINUTES),
     *(API_KEYS, ROLES, NAMESPACES, SSO, ACCESS_VERSION),
+    AUDIT,
 )
 _LOG_END = b"r|\x01"
 
@@ -265,6 +272,20 @@ def claims_parts(key: bytes) -> tuple[str, int]:
     name, _, _ = key[2:].partition(b"\0")
     moment: int = _U64.unpack_from(key, len(key) - 8)[0]
     return name.decode(), moment
+
+
+def audit(seq: int) -> bytes:
+    return b"au|" + _U64.pack(seq)
+
+
+def pack_audit_kept(retention_ms: int, records_max: int) -> bytes:
+    return _U64.pack(retention_ms) + _U64.pack(records_max)
+
+
+def unpack_audit_kept(value: bytes) -> tuple[int, int]:
+    retention_ms: int = _U64.unpack_from(value)[0]
+    records_max: int = _U64.unpack_from(value, 8)[0]
+    return retention_ms, records_max
 
 
 def event(number: int) -> bytes:

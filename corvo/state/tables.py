@@ -34,6 +34,7 @@ from corvo.model.limits import (
 )
 from corvo.state import keys, minutes
 from corvo.state.access import AccessTable
+from corvo.state.audit_log import AuditLog
 from corvo.state.claim_limits import Throttles, room
 from corvo.state.due import DueOrder
 from corvo.state.event_log import EventLog
@@ -89,6 +90,7 @@ class Tables:
         self.throttles = Throttles(self.put_record)
         self.schedules = Schedules()
         self.access = AccessTable(self.put_record, self.put)
+        self.audit_log = AuditLog(self.overlay, self.put_record, self.alarms)
         self.ended: deque[tuple[Job, Outcome]] = deque()  # jobs with extras whose cascades have not run yet
         self.tellings = 0  # dependents that were told of an end in the current entry
         self._jobs: dict[str, Job] = {}
@@ -128,6 +130,7 @@ class Tables:
         self.throttles.recall(kv)
         self.schedules.recall(kv)
         self.access.recall(kv)
+        self.audit_log.recall(kv)
 
     @property
     def now(self) -> int:

@@ -198,7 +198,7 @@ MIRROR = Section(
         works("arch-mirror-schedules", "table `schedules`", "See below.", Table("schedules", "id name cron")),
         not_yet(
             "arch-mirror-security",
-            "tables `api_keys`, `audit_logs`, `namespaces`",
+            "tables `api_keys`, `namespaces`",
             "security",
             "They are there, empty.",
         ),

@@ -237,7 +237,16 @@ PAID = Section(
             before=[post("/enqueue", '{"queue": "seed.retention"}', status=201)],
         ),
         not_yet("paid-encryption", "encryption at rest", "security", "Encrypt the volume."),
-        not_yet("paid-audit", "audit log", "security", _SECURITY, Http("GET /api/v1/audit-logs")),
+        works(
+            "paid-audit",
+            "audit log",
+            "[The audit log](../how-to/audit.md).",
+            get(
+                "/audit-logs?consistent=true&path_prefix=/api/v1/queues/seed.audit/",
+                {"audit_logs": [..., {"path": "/api/v1/queues/seed.audit/pause", "status_code": 200}]},
+            ),
+            before=[post("/queues/seed.audit/pause")],
+        ),
         not_yet("paid-sla", "SLA, support", "cloud", "None."),
     ),
 )

@@ -210,7 +210,13 @@ ECOSYSTEM = Section(
         ),
         not_yet("phase-6-cloud", "managed infrastructure", "cloud", "None."),
         not_yet("phase-6-billing", "billing, metering", "cloud", "None.", get("/billing/summary")),
-        not_yet("phase-6-audit", "audit logging", "security", "None.", get("/audit-logs")),
+        works(
+            "phase-6-audit",
+            "audit logging",
+            "[The audit log](../how-to/audit.md).",
+            Shell("corvo audit verify", ["ok: "]),
+            before=[post("/queues/seed.audit/resume")],
+        ),
         works(
             "phase-6-fulltext",
             "retention and full-text search (FTS5)",

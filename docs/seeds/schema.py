@@ -175,11 +175,10 @@ ENTERPRISE = Section(
         ),
         _empty("auth_roles", "name permissions created_at updated_at", "security", "/auth/roles"),
         _empty("auth_key_roles", "key_hash role_name created_at", "security", "/auth/roles"),
-        _empty(
+        _table(
             "audit_logs",
             "id namespace principal role method path status_code metadata created_at",
-            "security",
-            "/audit-logs",
+            "A view of `audit_records`, which has intent and outcome of a change in two rows.",
         ),
         _empty("namespaces", "name created_at", "security", "/namespaces"),
         _empty(

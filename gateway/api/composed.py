@@ -8,6 +8,7 @@ from corvo.ops.jobs.fetch import (
     fetched_job,
     new_fetch,
 )
+from corvo.queries.audit_logs import AuditLogsQuery
 from corvo.queries.batches_list import BatchesQuery
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.queries.events import EventsPageQuery, EventsQuery
@@ -16,13 +17,24 @@ from corvo.queries.queues import QueuesQuery
 from corvo.queries.search import FulltextQuery, SearchBody
 from corvo.queries.state_lists import StateListQuery, search_body
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
+from gateway.api.audit_export import AuditExport
 from gateway.api.events import EventListener
 from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.health import Health
 from gateway.http.messages import Request
 from gateway.routes import Handler
-from gateway.search import batches_list, error_groups, fulltext, queues, search, throughput, worker, workers
+from gateway.search import (
+    audit_logs,
+    batches_list,
+    error_groups,
+    fulltext,
+    queues,
+    search,
+    throughput,
+    worker,
+    workers,
+)
 from gateway.search.database import ReadDb
 from gateway.search.lag import catch_up
 from gateway.shards.client import Shards
@@ -44,6 +56,7 @@ class ComposedEndpoints:
         self._health = health
         self._listening = listening
         self._rebuilding = rebuilding
+        self._audit_export = AuditExport(shards)
 
     def by_name(self) -> dict[str, Handler]:
         return {
@@ -60,6 +73,8 @@ class ComposedEndpoints:
             "queue_throughput": self._queue_throughput,
             "error_groups": self._error_groups,
             "batches": self._batches,
+            "audit_logs": self._audit_logs,
+            "export_audit_logs": self._audit_export.begin,
             "cluster_status": self._health.cluster_status,
             "info": self._health.info,
             "events": self._events,
@@ -125,6 +140,12 @@ class ComposedEndpoints:
         if query.consistent:
             await self._catch_up()
         return Answer(200, await batches_list.answer(self._read_db, query))
+
+    async def _audit_logs(self, query: AuditLogsQuery, request: Request) -> Answer:
+        namespace = audit_logs.visible_namespace(request.principal, query.namespace)
+        if query.consistent:
+            await self._catch_up()
+        return Answer(200, await audit_logs.answer(self._read_db, query, namespace))
 
     async def _events(self, query: EventsQuery, request: Request) -> Answer:
         return await self._listening.stream(query, request)

@@ -16,6 +16,7 @@ from corvo.model.job import Worker, decode_job, decode_job_error, decode_minute,
 from corvo.model.timestamps import to_rfc3339
 from corvo.rules.batches import decode_batch
 from corvo.state import keys
+from corvo.state.audit_log import decode_entry as decode_audit
 from corvo.state.claim_limits import decode_claims
 from corvo.state.locks import decode_lock
 from corvo.state.schedules import decode_schedule
@@ -31,10 +32,12 @@ from gateway.mirror.columns import (
     unique_lock_row,
     worker_row,
 )
+from gateway.readdb.audit import audit_row
 from gateway.readdb.minutes import minute_row
 
 Record = tuple[bytes, bytes | None]
 
+_END_OF_NUMBERS = 2**63 - 1
 _END_OF_TEXT = "\U0010ffff"  # sorts after every id and name, which are ASCII
 
 
@@ -57,12 +60,13 @@ class Rows(msgspec.Struct):
     schedules: TableRows = msgspec.field(default_factory=TableRows)
     unique_locks: TableRows = msgspec.field(default_factory=TableRows)
     queue_claims: TableRows = msgspec.field(default_factory=TableRows)
+    audit_records: TableRows = msgspec.field(default_factory=TableRows)
 
     @property
     def tables(self) -> tuple[TableRows, ...]:
         of_jobs = (self.jobs, self.bonded_jobs, self.job_errors, self.unique_locks)
         of_queues = (self.queues, self.queue_minutes, self.queue_claims)
-        return *of_jobs, *of_queues, self.workers, self.batches, self.schedules
+        return *of_jobs, *of_queues, self.workers, self.batches, self.schedules, self.audit_records
 
     @property
     def count(self) -> int:
@@ -81,6 +85,7 @@ class KeyRange(msgspec.Struct, frozen=True):
     schedules: Row | None = None
     unique_locks: Row | None = None
     queue_claims: Row | None = None
+    audit_records: Row | None = None
 
 
 NO_STRETCH = KeyRange()
@@ -131,6 +136,7 @@ def to_stretch(start: bytes, next_key: bytes) -> KeyRange:
         schedules=texts(keys.SCHEDULES),
         unique_locks=_pair_bounds(_inside(keys.UNIQUE, start, next_key), _lock_name),
         queue_claims=_pair_bounds(_inside(keys.CLAIMS, start, next_key), _claims_name),
+        audit_records=_audit_bounds(_inside(keys.AUDIT, start, next_key)),
     )
 
 
@@ -190,6 +196,20 @@ def _claims_name(rest: bytes) -> tuple[str, str]:
     """Queue and timestamp."""
     queue, moment = _name_and_number(rest, len(keys.pack_u64(0)))
     return queue, to_rfc3339(moment)
+
+
+def _audit_bounds(bounds: Bounds | None) -> Row | None:
+    if bounds is None:
+        return None
+    lower, upper = bounds
+    return (*_audit_name(lower), *((_END_OF_NUMBERS,) if upper is None else _audit_name(upper)))
+
+
+def _audit_name(rest: bytes) -> tuple[int]:
+    """The record's number; of a bound between two keys, that of the next."""
+    size = len(keys.pack_u64(0))
+    number = int.from_bytes(rest[:size].ljust(size, b"\0"), "big")
+    return (number + 1 if len(rest) > size else number,)
 
 
 def _text_name(rest: bytes) -> tuple[str]:
@@ -258,6 +278,12 @@ _FAMILIES = {
             lambda rows: rows.queue_claims,
             _claims_name,
             lambda shard, key, value: queue_claims_row(shard, *keys.claims_parts(key), decode_claims(value)),
+        ),
+        Family(
+            keys.AUDIT,
+            lambda rows: rows.audit_records,
+            _audit_name,
+            lambda shard, _, value: audit_row(shard, decode_audit(value)),
         ),
     )
 }

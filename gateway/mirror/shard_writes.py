@@ -58,6 +58,7 @@ def parts(turn: ShardWrite) -> Iterator[tuple[TableStatements, TableRows, Row | 
     yield statements.SCHEDULES, turn.rows.schedules, stretch.schedules
     yield statements.UNIQUE_LOCKS, turn.rows.unique_locks, stretch.unique_locks
     yield statements.QUEUE_CLAIMS, turn.rows.queue_claims, stretch.queue_claims
+    yield statements.AUDIT, turn.rows.audit_records, stretch.audit_records
 
 
 def cursor_row(cursor: Cursor) -> Row:

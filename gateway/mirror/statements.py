@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from gateway.mirror import columns
-from gateway.readdb import minutes, schema
+from gateway.readdb import audit, minutes, schema
 
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 
@@ -50,6 +50,7 @@ WORKERS = TableStatements(schema.workers, columns.WORKER_COLUMNS, "id")
 SCHEDULES = TableStatements(schema.schedules, columns.SCHEDULE_COLUMNS, "id")
 UNIQUE_LOCKS = TableStatements(schema.unique_locks, columns.UNIQUE_LOCK_COLUMNS, "queue", "unique_key")
 QUEUE_CLAIMS = TableStatements(schema.queue_claims, columns.QUEUE_CLAIM_COLUMNS, "queue", "fetched_at")
+AUDIT = TableStatements(audit.audit_records, audit.AUDIT_COLUMNS, "id")
 BATCHES = TableStatements(schema.batches, columns.BATCH_COLUMNS, "id")
 
 # For `indexing.py`: jobs to remove from the text index.

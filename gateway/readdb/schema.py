@@ -29,6 +29,7 @@ Departures from the seed, each with its reason:
   `expires_at`. A lock costs its job two more rows; jobs without a unique key pay nothing.
 - `queue_claims` is `rate_limit_window` with a count per timestamp instead of a row per claim; the seed's table is a
   view of it. `queue_stats` and `events` are views too (`views.py`).
+- `audit_records` has a row for each record of the audit log (`audit.py`); the seed's `audit_logs` is a view of it.
 - `jobs.seq` numbers the versions of rows: each write of a job gives it a higher number. The text indexes follow it
   (`text_index.py`). PostgreSQL has no text index but keeps the column.
 - `jobs` has `claimed_at`, for a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
@@ -43,7 +44,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gateway.readdb import minutes, text_index  # noqa: F401  # their tables belong to the schema
+from gateway.readdb import audit, minutes, text_index  # noqa: F401  # their tables belong to the schema
 from gateway.readdb.seed_tables import (
     INTEGER,
     counted_id,

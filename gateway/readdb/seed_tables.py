@@ -202,21 +202,6 @@ sa.Table(
     text("created_at"),
 )
 
-sa.Table(
-    "audit_logs",
-    metadata,
-    counted_id(),
-    text("namespace", default="default"),
-    text_or_null("principal"),
-    text_or_null("role"),
-    text("method"),
-    text("path"),
-    integer("status_code"),
-    text_or_null("metadata"),
-    text("created_at"),
-    sqlite_autoincrement=True,
-)
-
 namespaces = sa.Table("namespaces", metadata, text("name", primary_key=True), text("created_at"))
 
 sso_settings = sa.Table(

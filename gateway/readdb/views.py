@@ -1,12 +1,15 @@
-"""Views over the mirrored tables: `queue_stats`, `rate_limit_window`, `events`, `tasks` and `task_workers`.
+"""Views over the mirrored tables: `queue_stats`, `rate_limit_window`, `events`, `audit_logs`, `tasks` and
+`task_workers`.
 
-The first three are tables of the seed schema that need no rows of their own:
+The first four are tables of the seed schema that need no rows of their own:
 
     queue_stats         the totals of each queue, which `queues` has
     rate_limit_window   a row for each claim within a rate-limited queue's window; `queue_claims` has one per timestamp
     events              the events of the stored jobs, derived from their timestamps and errors. It has no sequence
                         numbers and omits deleted jobs. The event log itself stays on the shards: copying it would add a
                         row for each of a job's three to four events.
+    audit_logs          a row for each request in the audit log: `audit_records` has the intent and the outcome of a
+                        change in two rows. `status_code` is 0 while the outcome is not known.
 
 `tasks` and `task_workers` have the columns of a task table in PostgreSQL, with the same names and order. The
 differences are in `docs/how-to/use-postgresql.md`:
@@ -28,6 +31,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corvo.model.job import Priority
+from gateway.readdb.audit import audit_records
 from gateway.readdb.schema import job_errors, jobs, presence, queues, workers
 
 Column = sa.ColumnElement[Any]
@@ -46,6 +50,7 @@ def create_views(dialect: sa.Dialect) -> list[str]:
     views = {
         "queue_stats": _queue_stats(),
         "events": _events(),
+        "audit_logs": _audit_logs(),
         "tasks": _tasks(is_sqlite),
         "task_workers": _task_workers(is_sqlite),
     }
@@ -90,6 +95,27 @@ def _events() -> sa.CompoundSelect[Any]:
         of_job("completed", jobs.c.completed_at, jobs.c.completed_at.is_not(None)),
         of_job("dead", jobs.c.failed_at, jobs.c.state == "dead"),
         of_job("cancelled", jobs.c.failed_at, jobs.c.state == "cancelled"),
+    )
+
+
+def _audit_logs() -> sa.Select[Any]:
+    request, outcome = audit_records.alias("request"), audit_records.alias("outcome")
+    # The indexes have these conditions too; SQLite uses them only where the query says the same.
+    is_its = sa.and_(outcome.c.intent == request.c.id, outcome.c.intent > 0)
+    return (
+        sa.select(
+            request.c.id,
+            request.c.namespace,
+            request.c.principal,
+            request.c.role,
+            request.c.method,
+            request.c.path,
+            sa.func.coalesce(outcome.c.status_code, request.c.status_code).label("status_code"),
+            sa.func.coalesce(outcome.c.metadata, request.c.metadata).label("metadata"),
+            request.c.created_at,
+        )
+        .select_from(request.outerjoin(outcome, is_its))
+        .where(request.c.intent == 0)
     )
 
 

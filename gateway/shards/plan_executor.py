@@ -6,10 +6,11 @@ and at most `ROUNDS_S`. A client that sends the request again continues where it
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
-from corvo.endpoint import Answer, Plan
+from corvo.endpoint import Answer, Endpoint, Plan
 from corvo.model.errors import Refusal
-from gateway.http.messages import Disconnected
+from gateway.http.messages import Disconnected, Request
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
@@ -59,3 +60,18 @@ async def _ask_out_of_courtesy(shards: Shards, plan: Plan, instead: Answer, ends
     except (Refusal, TimeoutError):
         return instead
     return plan.conclude(results)
+
+
+class Looking:
+    """What an endpoint that only reads shows, for other parts of the gateway: by its name, for the same principal."""
+
+    def __init__(self, shards: Shards, endpoints: tuple[Endpoint, ...]) -> None:
+        self._shards = shards
+        self._endpoints = {endpoint.name: endpoint for endpoint in endpoints if endpoint.method == "GET"}
+
+    async def __call__(self, name: str, request: Request, parameters: tuple[str, ...]) -> Any:
+        endpoint = self._endpoints[name]
+        assert endpoint.plan is not None, f"{name} has no plan"
+        context = request.context.acting_for(request.principal) if endpoint.needs_principal else request.context
+        query = None if endpoint.query is None else endpoint.query()
+        return (await carry_out(self._shards, endpoint.plan(context, query, *parameters))).body

@@ -3,6 +3,8 @@
 from typing import Any
 
 from corvo import wire
+from corvo.model.audit import AuditRecord, stamped, to_document
+from corvo.model.audit_chain import link
 from corvo.model.errors import Moved, Refused
 from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
@@ -10,6 +12,8 @@ from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome,
 from corvo.model.lifecycle import State
 from corvo.model.reach import Reach
 from corvo.model.retry import Backoff
+from corvo.model.timestamps import to_rfc3339
+from corvo.ops.audit.append_audit import AppendAudit
 from corvo.ops.batches.add_to_batch import AddToBatch
 from corvo.ops.batches.seal_batch import SealBatch
 from corvo.ops.bulk.act_on_jobs import ActOnJobs
@@ -47,6 +51,7 @@ from corvo.ops.schedules.resume_schedule import ResumeSchedule
 from corvo.ops.schedules.update_schedule import NewTerms, UpdateSchedule
 from corvo.ops.upkeep.confirm import Confirm
 from corvo.ops.upkeep.deliver import Deliver
+from corvo.ops.upkeep.keep_audit import KeepAudit
 from corvo.ops.upkeep.keep_ended import KeepEnded
 from corvo.ops.upkeep.keep_workers import KeepWorkers
 from corvo.ops.upkeep.name_node import NameNode
@@ -55,6 +60,7 @@ from corvo.ops.upkeep.reclaim import Reclaim
 from corvo.ops.upkeep.ring import Ring
 from corvo.queries import feed
 from corvo.queries.arrivals import GetArrivals, Keyed
+from corvo.queries.audit_logs import AuditPage, ReadAudit
 from corvo.queries.batches import GetBatch
 from corvo.queries.bulk import GetBulk, GetBulkJobs, ListBulks
 from corvo.queries.cluster import GetIndex, GetStatus, Histogram, ReplicaStatus, ShardStatus, TransferStatus
@@ -80,6 +86,7 @@ from corvo.rules.errands.watch import Ended, Watch
 from corvo.rules.job_creation import Existing, NewJob
 from corvo.rules.schedules import Firing
 from corvo.state import keys
+from corvo.state.audit_log import AuditEnds, AuditEntry
 from corvo.state.event_log import Told
 from corvo.state.locks import Lock
 from corvo.state.minutes import MINUTE_NS
@@ -211,6 +218,35 @@ _WITH_EXTRAS = NewJob(ID_2, "mail", b"{}", extras=EXTRAS)
 _MEMBERS = GroupMembers(9, ["node-1", "node-2"], ["node-1"], ["node-4"])
 _HISTOGRAM = Histogram([0.5, 1.0], [1, 2, 3], 4.5)
 
+AUDIT_INTENT = to_document(
+    AuditRecord(
+        kind="intent",
+        intent=5,
+        namespace="acme",
+        principal="ada@example.org",
+        principal_kind="person",
+        role="admin,auditor",
+        key="0123456789ab",
+        address="192.0.2.1",
+        request_id="r-1",
+        method="POST",
+        path="/api/v1/queues/mail/concurrency",
+        route="set_concurrency",
+        query="confirm=true",
+        target={"queue": "mail"},
+        change={"max": 5},
+        before={"max_concurrency": None},
+        after={"max_concurrency": 5},
+        made={"id": ID},
+        status=200,
+        code="FORBIDDEN",
+        duration_ms=1.5,
+        suppressed=3,
+    )
+)
+_AUDIT_DOCUMENT = stamped(7, to_rfc3339(AT), AUDIT_INTENT)
+AUDIT_ENTRY = AuditEntry(7, AT, 2**62 + 16, link(bytes(range(32)), _AUDIT_DOCUMENT), _AUDIT_DOCUMENT)
+
 OPERATIONS: dict[str, Any] = {
     "enqueue": Enqueue(
         [
@@ -282,6 +318,8 @@ OPERATIONS: dict[str, Any] = {
     "name_node": NameNode("node-2", "host:9400"),
     "keep_ended": KeepEnded(86_400_000),
     "keep_workers": KeepWorkers(900_000),
+    "keep_audit": KeepAudit(86_400_000, 50_000),
+    "append_audit": AppendAudit(2**62 + 16, AUDIT_INTENT),
 }
 
 QUERIES: dict[str, Any] = {
@@ -301,6 +339,7 @@ QUERIES: dict[str, Any] = {
     "knows_queue": KnowsQueue("mail"),
     "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (EventKind.FAILED, EventKind.DEAD), REACH)),
     "why": Why(ID),
+    "read_audit": ReadAudit(6, 500, 1_048_576),
     "get_schedule": GetSchedule("nightly"),
     **access_examples.QUERIES,
     "list_schedules": ListSchedules(REACH),
@@ -400,6 +439,9 @@ RESULTS: dict[str, Any] = {
     "why": WhyView(
         ID, "mail", "pending", "JOBS_AHEAD", "2 jobs are ahead of it", jobs_ahead=JobsAhead(2, True, {"high": 2})
     ),
+    "append_audit": 7,
+    "keep_audit": True,
+    "read_audit": AuditPage(6, bytes(range(32)), 7, AUDIT_ENTRY.hash, [AUDIT_ENTRY]),
     "get_schedule": SCHEDULE,
     "list_schedules": [SCHEDULE],
     **access_examples.RESULTS,
@@ -428,6 +470,8 @@ RECORDS: dict[str, Any] = {
     "page": EventPage(AT, [EVENT]),
     "lock": Lock(ID, AT),
     "applied": Applied(9, 2, AT, AT + 1, bytes(range(16))),
+    "audit_entry": AUDIT_ENTRY,
+    "audit_ends": AuditEnds(7, AUDIT_ENTRY.hash, 6, bytes(range(32))),
 }
 
 ERRANDS: dict[str, Any] = {
@@ -466,6 +510,10 @@ KEYS: dict[str, bytes] = {
     "bulk_ids": keys.bulk_ids(BULK_ID),
     "bulk_memo": keys.bulk_memo(BULK_ID),
     "claims_at": keys.claims_at("mail", AT),
+    "audit": keys.audit(258),
+    "audit_ends": keys.AUDIT_ENDS,
+    "audit_kept": keys.AUDIT_KEPT,
+    "audit_kept_value": keys.pack_audit_kept(86_400_000, 50_000),
     "event": keys.event(258),
     "outbox": keys.outbox(3, 258),
     "outbox_last": keys.outbox_last(3),

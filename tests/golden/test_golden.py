@@ -22,6 +22,7 @@ from corvo.rules.batches import decode_batch
 from corvo.rules.bulk import decode_bulk, decode_memo
 from corvo.rules.errands.register import ERRANDS, decode_errand
 from corvo.state.access import decode_key, decode_namespace, decode_role, decode_sso
+from corvo.state.audit_log import decode_ends, decode_entry
 from corvo.state.event_log import decode_page
 from corvo.state.locks import Lock
 from corvo.state.schedules import decode_schedule
@@ -69,6 +70,8 @@ _RECORD_DECODERS = {
     "page": decode_page,
     "lock": msgspec.msgpack.Decoder(Lock).decode,
     "applied": decode_applied,
+    "audit_entry": decode_entry,
+    "audit_ends": decode_ends,
 }
 _WIRE_TYPES = {"refused": Refused}
 

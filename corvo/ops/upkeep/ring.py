@@ -19,6 +19,7 @@ from corvo.rules.batches import BATCH_ALARM, forget
 from corvo.rules.errands.watch import WATCHERS_ALARM, tell_the_rest
 from corvo.rules.expiry import GRACE_ALARM, end_grace, expire_unless_active
 from corvo.state import keys, locks
+from corvo.state.audit_log import AUDIT_ALARM
 from corvo.state.claim_limits import GATE_ALARM
 from corvo.state.minutes import MINUTES_ALARM, oldest_kept
 from corvo.state.tables import PURGE_ALARM, Tables
@@ -98,6 +99,10 @@ def _forget_minutes(tables: Tables, queue: str, value: bytes) -> int:
     return 1 + tables.forget_minutes(queue, keys.minute(queue, oldest_kept(tables.now)))
 
 
+def _trim_audit_log(tables: Tables, subject: str, value: bytes) -> int:
+    return tables.audit_log.trim(tables.now)
+
+
 HANDLERS: dict[str, Handler] = {
     EXPIRE_ALARM: expire_unless_active,
     locks.UNLOCK_ALARM: _unlock,
@@ -110,4 +115,5 @@ HANDLERS: dict[str, Handler] = {
     bulk.BULK_ALARM: bulk.forget,
     bulk.MEMO_ALARM: bulk.forget_memo,
     MINUTES_ALARM: _forget_minutes,
+    AUDIT_ALARM: _trim_audit_log,
 }

@@ -16,6 +16,7 @@ from gateway.mirror.course import FollowPace
 from gateway.mirror.follow import MirrorFollower
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import Cursor, ShardWrite
+from gateway.readdb.audit import AUDIT_COLUMNS
 from gateway.readdb.minutes import MINUTE_COLUMNS
 from tests.support.builders import NOW, SECOND, a_job, ack, enqueue, fail, fetch, job_id, promote
 from tests.support.read_dbs import BOOT, Place
@@ -34,6 +35,7 @@ COLUMNS = {
     "schedules": columns.SCHEDULE_COLUMNS,
     "unique_locks": columns.UNIQUE_LOCK_COLUMNS,
     "queue_claims": columns.QUEUE_CLAIM_COLUMNS,
+    "audit_records": AUDIT_COLUMNS,
 }
 
 

@@ -8,6 +8,7 @@ from corvo.model.job_extras import JobExtras
 from corvo.model.timestamps import parse_rfc3339
 from corvo.rules.batches import Batch
 from corvo.state import keys
+from tests.support.audit import an_audit_entry
 from tests.support.builders import NOW, SECOND, a_job, enqueue, job_id
 
 from .fake_shard import FakeShard
@@ -24,6 +25,7 @@ def furnish(shard):
             keys.job(job_id(90 + number)): encode(a_job(90 + number, extras=JobExtras(batch_id=batch.id))),
             keys.batch(batch.id): encode(batch),
             keys.schedule(schedule.id): encode(schedule),
+            keys.audit(90 + number): encode(an_audit_entry(90 + number)),
         }
     )
 

@@ -12,9 +12,9 @@ from tests.support.builders import NOW
 SEED_TABLES = """
 jobs job_errors unique_locks batches queues workers schedules
 job_usage budgets job_iterations job_scores providers approval_policies webhooks
-api_keys auth_roles auth_key_roles audit_logs namespaces sso_settings
+api_keys auth_roles auth_key_roles namespaces sso_settings
 """
-SEED_VIEWS = "queue_stats rate_limit_window events"
+SEED_VIEWS = "queue_stats rate_limit_window events audit_logs"
 SEED_INDEXES = {
     "idx_jobs_queue_state_priority": ("jobs", "queue state priority created_at"),
     "idx_jobs_state": ("jobs", "state"),
@@ -28,7 +28,8 @@ SEED_INDEXES = {
     "idx_rate_limit": ("queue_claims", "queue fetched_at"),
 }
 OWN_TABLES = (
-    "presence queue_claims queue_minutes mirror_cursors mirror_meta documents job_tags deleted_jobs index_progress"
+    "presence queue_claims queue_minutes audit_records mirror_cursors mirror_meta documents job_tags deleted_jobs "
+    "index_progress"
 )
 
 
