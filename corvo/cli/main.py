@@ -35,6 +35,7 @@ from corvo.cli.commands import (
     schedules,
     search,
     seed,
+    systemd_unit,
     why,
 )
 from corvo.cli.commands.flags import Flags, load_settings, with_settings
@@ -368,6 +369,7 @@ def top(
 app.add_typer(audit.app, name="audit", rich_help_panel=WATCH)
 app.add_typer(cluster.app, name="cluster", rich_help_panel=SERVER)
 app.add_typer(node.app, name="node", rich_help_panel=SERVER)
+app.command("systemd-unit", rich_help_panel=SERVER)(systemd_unit.systemd_unit)
 app.add_typer(keys.app, name="keys", rich_help_panel=ACCESS)
 app.add_typer(roles.app, name="roles", rich_help_panel=ACCESS)
 app.add_typer(namespaces.app, name="namespaces", rich_help_panel=ACCESS)

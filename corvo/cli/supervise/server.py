@@ -27,6 +27,7 @@ from corvo.cli.supervise.bootstrap import BOOTSTRAP, NotFounded, find_cluster
 from corvo.cli.supervise.ports import listen_once
 from corvo.cli.supervise.programs import Program, Unwritable, programs, render
 from corvo.cli.supervise.supervisor import supervise
+from corvo.cli.supervise.systemd import READY, STOPPING, notify, take_address
 from corvo.runtime.addresses import is_loopback, split_address
 from corvo.runtime.admin_password import BadPassword, exposure, read_password
 from corvo.runtime.certificate import BadCertificate, load_certificate
@@ -89,10 +90,14 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
         config_file = write_run_files(settings, programs(settings) if parts is None else parts)
         configure_logging(settings.log_level, settings.log_format, process="supervisor")
         _prepare_children()
+        # The port is open and the settings are right. Nodes of a new cluster may still wait for each other: a manager
+        # that waited with the first one would never start the others.
+        manager = take_address()
+        notify(manager, READY)
         # Last of all: a start that failed leaves no trace that binds the next one.
         if is_new and not make_identity(data_dir, settings, bootstrap):
             return 0
-        return _run(settings, config_file, listeners)
+        return _run(settings, config_file, listeners, manager)
 
 
 def _settled(settings: Settings) -> Settings:
@@ -108,7 +113,7 @@ def _settled(settings: Settings) -> Settings:
     )
 
 
-def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socket]) -> int:
+def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socket], manager: str) -> int:
     log = structlog.get_logger()
     log.info(
         "starting",
@@ -125,7 +130,7 @@ def _run(settings: Settings, config_file: Path, listeners: Sequence[socket.socke
         log.warning("other nodes cannot join this one", address=address, remedy="give --raft-advertise")
     if sys.stdout.isatty():
         print(banner(settings), flush=True)
-    failure = supervise(config_file, listeners, settings.hang_timeout)
+    failure = supervise(config_file, listeners, settings.hang_timeout, lambda: notify(manager, STOPPING))
     log.info("stopped")
     if failure is None:
         return 0

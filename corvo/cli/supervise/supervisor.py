@@ -20,7 +20,7 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,12 @@ TURN_MARGIN_S = 0.002  # supervisord compares with `>`: waking exactly at a dead
 log: Any = structlog.get_logger()
 
 
-def supervise(config_file: Path, listeners: Sequence[socket.socket], hang_timeout: float) -> str | None:
+def supervise(
+    config_file: Path,
+    listeners: Sequence[socket.socket],
+    hang_timeout: float,
+    on_stopping: Callable[[], None] = lambda: None,
+) -> str | None:
     """Run the programs of the file until a signal ends the node. Why the node failed, or None after an ordered stop."""
     run_dir = config_file.parent
     for path in run_dir.glob(f"*{SUFFIX}"):  # of an earlier run
@@ -56,6 +61,7 @@ def supervise(config_file: Path, listeners: Sequence[socket.socket], hang_timeou
     options.realize(["--configuration", str(config_file)])
     options.first, options.test = True, False
     node = SupervisedNode(options)
+    node.on_stopping = on_stopping
     node.hang_watch = HangWatch(look_interval_s(hang_timeout)) if hang_timeout else None
     try:
         node.main()
@@ -174,6 +180,7 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
     failure: str | None = None
     stopping: bool = False
     hang_watch: HangWatch | None = None
+    on_stopping: Callable[[], None]
     look_at_s: float = 0.0  # when to look at heartbeats, on the monotonic clock
 
     def runforever(self) -> None:
@@ -231,6 +238,7 @@ class SupervisedNode(Supervisor):  # type: ignore[misc]  # supervisor has no typ
 
     def _end(self, why: str) -> None:
         log.info("draining", why=why)
+        self.on_stopping()
         for listener in self.options.listeners:  # each gateway closes its own: nobody shall wait for one that is gone
             listener.close()
         self.options.mood = SupervisorStates.SHUTDOWN
