@@ -20,6 +20,7 @@ from chaos.node import Node, wait_until
 from chaos.ports import HOST, free_ports
 from chaos.rolling_restart import restart_every_node
 from chaos.trial import Trial
+from corvo.model.audit_chain import ChainCheck
 from corvo.model.sharding import shard_of_queue
 
 pytestmark = pytest.mark.system
@@ -275,3 +276,19 @@ def flip_a_byte(database: Path, job_id: str) -> None:
             path.write_bytes(content)
             return
     raise AssertionError(f"{job_id} is in no file of {database}")
+
+
+def test_every_node_has_the_same_audit_log(cluster: Cluster) -> None:
+    """Whichever node a change went through, and whichever leads shard 0."""
+    for number, node in enumerate(cluster.nodes):
+        post(node, f"/queues/audited.{number}/pause", None).raise_for_status()
+    exports = [httpx.get(f"{node.url}/api/v1/audit-logs/export", timeout=20.0).content for node in cluster.nodes]
+    assert len(set(exports)) == 1
+    check = ChainCheck()
+    for line in exports[0].splitlines():
+        check.take(line)
+    check.finish()
+    for node in cluster.nodes:
+        query = {"consistent": "true", "path_prefix": "/api/v1/queues/audited."}
+        listed = httpx.get(f"{node.url}/api/v1/audit-logs", params=query, timeout=20.0).json()["audit_logs"]
+        assert [log["target"]["queue"] for log in listed] == ["audited.2", "audited.1", "audited.0"]
