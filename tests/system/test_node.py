@@ -184,7 +184,8 @@ def test_pages_for_machines_and_people(shared_node: Node) -> None:
 def test_a_first_start_has_nothing_to_warn_of(folder: Path) -> None:
     node = Node.start(folder / "data", "--log-format", "json")
     enqueue(node, "first")
-    assert post(node, "/jobs/search", {"queue": "first", "consistent": True}).json()["total"] == 1
+    search = {"queue": "first", "consistent": True}
+    wait_until(lambda: post(node, "/jobs/search", search).json().get("total") == 1, "the mirror to show the job", 40.0)
     node.stop()
 
     lines = [json.loads(line) for line in (folder / "data" / "server.log").read_text().splitlines()]
