@@ -135,6 +135,7 @@ class Answer(NamedTuple):
     status: int
     body: Any  # a struct, or None for an empty body
     version: int = 0  # of the records of access: the gateway has it before the client has the answer
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # beyond those that every answer has
 
 
 class Plan(NamedTuple):

@@ -132,8 +132,8 @@ ERRORS = {
     "UNSUPPORTED_MEDIA_TYPE": "The content type is not `application/json`, or the body is compressed.",
     "HEADERS_TOO_LARGE": "There are too many headers, or they are too large.",
     "OVERLOADED": "A bounded queue is full. Nothing was changed; retry after `retry_after_ms`.",
-    "RATE_LIMITED": "This address has sent more requests than the setting `rate_limit` allows. Nothing was changed; "
-    "retry after `retry_after_ms`.",
+    "RATE_LIMITED": "This client has sent more requests than its limit allows, or too many wrong credentials. "
+    "Nothing was changed; retry after `retry_after_ms`.",
     "INTERNAL_ERROR": "A bug; see the gateway's log.",
     "UNHEALTHY": "`/healthz` or `/readyz` failed; `error` lists every reason.",
     "SHARD_UNAVAILABLE": "The shard was not reachable before the deadline, and the request was never sent to it.",
@@ -142,6 +142,8 @@ ERRORS = {
     "READ_DB_UNAVAILABLE": "read.db is being rebuilt, or did not catch up in time. Jobs themselves are not affected.",
     "AUDIT_UNAVAILABLE": "The change could not be recorded in the audit log, so it was not made: shard 0, which keeps "
     "the log, has no leader at the moment or is overloaded. Send the request again.",
+    "ACCESS_UNAVAILABLE": "Whether the credential is good cannot be known: shard 0 has not answered for 30 seconds. "
+    "Nothing was changed.",
     "NOT_LEADER": "The shard has no leader at the moment. Nothing was changed.",
     "DEADLINE_EXCEEDED": "No answer came in time. The change may or may not have been made: repeat an ack or fail with "
     "its lease token; check before you enqueue again.",

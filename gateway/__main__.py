@@ -17,8 +17,10 @@ import uvloop
 
 from corvo.endpoint import PlanContext
 from corvo.model import audit
+from corvo.model.access_records import RateLimit
 from corvo.model.ids import Minter
-from corvo.runtime.addresses import split_address
+from corvo.runtime.addresses import is_loopback, split_address
+from corvo.runtime.admin_password import BadPassword, read_password
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
 from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
@@ -28,9 +30,11 @@ from corvo.runtime.read_db import address_of
 from corvo.runtime.settings import Settings
 from gateway.access.audit_writer import AuditWriter
 from gateway.access.auditing import Auditing
-from gateway.access.guard import Guard
+from gateway.access.guard import Guard, Policy
 from gateway.access.key_uses import KeyUses
+from gateway.access.login import Login
 from gateway.access.registry import Registry
+from gateway.access.sessions import AdminPassword
 from gateway.api.access import AccessEndpoints
 from gateway.api.bulk.bulks import Bulks
 from gateway.api.composed import ComposedEndpoints
@@ -74,11 +78,16 @@ def main() -> int:
     except BadCertificate as error:
         log.error(str(error))
         return 1
+    try:
+        policy = _policy(settings)
+    except BadPassword as error:
+        log.error(str(error))
+        return 1
     listener = _inherited() if options.listener else open_listener(*split_address(settings.bind))
     if is_clustered(settings):
         os.nice(4)  # a request may wait; a shard that is silent for half a second is considered dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate))
+        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate, policy))
     log.info("stopped")
     lock.close()
     return 0
@@ -93,17 +102,39 @@ def _inherited() -> socket.socket:
     return listener
 
 
-def _rate_limits(settings: Settings) -> RateLimits | None:
-    if settings.rate_limit != "on":
+def _rate_limits(settings: Settings, registry: Registry) -> RateLimits | None:
+    if settings.rate_limit == "off":
         return None
+
+    def limits_of(namespace: str) -> RateLimit | None:
+        record = registry.namespace(namespace)
+        return None if record is None else record.limits
+
     return RateLimits(
         Rate(settings.rate_limit_read_rps, settings.rate_limit_read_burst),
         Rate(settings.rate_limit_write_rps, settings.rate_limit_write_burst),
+        settings.rate_limit,
+        limits_of,
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    password = read_password(settings.admin_password_file)
+    return Policy(
+        settings.auth,
+        is_loopback(settings.bind),
+        None if password is None else AdminPassword(password),
+        frozenset(parse_origins(settings.cors_origins)),
     )
 
 
 async def _run(
-    settings: Settings, run_dir: Path, number: int, listener: socket.socket, certificate: Certificate | None
+    settings: Settings,
+    run_dir: Path,
+    number: int,
+    listener: socket.socket,
+    certificate: Certificate | None,
+    policy: Policy,
 ) -> None:
     draining = asyncio.Event()
     stop = asyncio.Event()
@@ -121,19 +152,22 @@ async def _run(
     composed = ComposedEndpoints(shards, fetching, read_db, health, EventListener(shards, draining), rebuilding)
     pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
-    streams = Streams(shards, fetching)
-    seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
-    bulks = Bulks(shards, read_db, context, seat, draining)
-    cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings)
     registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
-    served = composed.by_name() | bulks.by_name() | AccessEndpoints(registry).by_name()
-    guard = Guard(context)
+    cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings, registry)
+    streams = Streams(shards, fetching, limits)
+    seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
+    bulks = Bulks(shards, read_db, context, seat, draining)
+    guard = Guard(context, registry, policy, note_use=key_uses.note)
+    access = AccessEndpoints(registry, guard.has_password)
+    login = Login(guard, is_secure=certificate is not None)
+    served = composed.by_name() | bulks.by_name() | access.by_name() | login.by_name()
     auditing = Auditing(
         ENDPOINTS,
         AuditWriter(lambda ask, timeout_s: shards.ask(audit.SHARD, ask, timeout_s=timeout_s), mint.claim_id),
         Looking(shards, ENDPOINTS),
         settings.audit_payload_reads == "on",
+        guard.known_key,
     )
     gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry, auditing)
     bulks.start()

@@ -5,7 +5,7 @@ tools (docs, metrics, health) are a Starlette application behind it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import structlog
@@ -15,6 +15,7 @@ from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from gateway.access.auditing import Auditing
+from gateway.access.credentials import refused
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
 from gateway.access.registry import Registry
@@ -35,8 +36,8 @@ from gateway.http.messages import (
 )
 from gateway.http.rate_limits import RateLimits
 from gateway.metrics import Metrics
-from gateway.pages import METRICS_UNDER_API
-from gateway.routes import API, Handler, Routes, unknown_path
+from gateway.pages import METRICS_PATHS, METRICS_UNDER_API, PAGE_ACCESS, SEES_DETAILS
+from gateway.routes import API, Handler, Match, Routes, unknown_path
 from gateway.shards.client import Shards
 from gateway.shards.plan_executor import carry_out
 
@@ -89,8 +90,12 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1008, "reason": f"the stream is at {STREAM_PATH}"})
             return
         request = Request({"method": "GET", **scope}, receive)
-        await self._guard.admit(request)
-        await self._streams.serve(scope, receive, send, request.principal, request.context)
+        try:
+            await self._guard.admit(request)
+        except Refusal as refusal:
+            await refuse_stream(request, scope, send, refusal)
+            return
+        await self._streams.serve(scope, receive, send, request)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -114,17 +119,16 @@ class Gateway:
                 return
             if not request.path.startswith(API) or request.path == METRICS_UNDER_API:
                 route = "page"
+                await self._enter_page(request)
                 await request.hand_on(self._pages, response.relay)
                 return
-            await self._guard.admit(request)
-            body = await request.body()
-            if self._rate_limits is not None:  # after the body, so that the connection stays usable
-                self._rate_limits.admit(request)
-            match = self._routes.find(request.method, request.path)
+            match = await self._enter(request)
             endpoint = match.endpoint
             route = endpoint.path
             principal = request.principal
-            principal.require(endpoint.access)
+            body = await request.body()
+            if self._rate_limits is not None:  # after the body, so that the connection stays usable
+                self._rate_limits.admit(request)
             request.parameters = enter_path(match.kinds, match.parameters, principal) if match.parameters else ()
             asked = self._body(endpoint, request, body)
             enter_body(asked, principal)
@@ -138,24 +142,49 @@ class Gateway:
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)
             else:
-                await response.json(answer.status, answer.body)
+                await response.json(answer.status, answer.body, answer.headers)
         except Refusal as refusal:
             if auditing is not None:
                 auditing.deny(request, refusal)
             await response.refusal(refusal)
         except Disconnected:
             response.status = 499
+            if request.admission is not None and request.admission.is_over:
+                await response.refusal(refused())  # the client is there, but its credential was revoked
         except asyncio.CancelledError:
             response.status = 499
             raise
         except Exception:  # the outermost frame: log it, answer 500, and go on with other requests
-            log.exception("request failed", method=request.method, route=route)
+            log.exception("request failed", method=request.method, route=route, request_id=request.id.decode())
             if response.status == 0:
                 await response.refusal(Refusal("INTERNAL_ERROR", "internal error; the gateway's log has the reason"))
         finally:
             metrics.in_flight -= 1
             method = request.method if request.method in METHODS else "other"  # clients must not be able to add labels
             metrics.observe(method, route, response.status, request.started)
+
+    async def _enter(self, request: Request) -> Match:
+        """The endpoint of a request whose principal may use it. Nothing of its body was read."""
+        try:
+            if self._routes.is_open(request.method, request.path):
+                self._guard.pass_by(request)
+            else:
+                await self._guard.admit(request)
+            match = self._routes.find(request.method, request.path)
+            request.principal.require(match.endpoint.access)
+        except Refusal:
+            request.leave_body()
+            raise
+        return match
+
+    async def _enter_page(self, request: Request) -> None:
+        access = PAGE_ACCESS.get(request.path)
+        if access is not None:
+            await self._guard.admit(request)
+            request.principal.require(access)
+            if request.path in METRICS_PATHS and not request.principal.is_cluster_wide:
+                raise Refusal("FORBIDDEN", "this page is about all namespaces: it needs a key of the namespace default")
+        request.scope[SEES_DETAILS] = access is not None or self._guard.sees_details(request)
 
     def _methods_of(self, path: str) -> list[str]:
         if not path.startswith(API) or path == METRICS_UNDER_API:
@@ -182,6 +211,19 @@ class Gateway:
         if answer.version and self._registry is not None:
             await self._registry.reach(answer.version)
         return answer
+
+
+async def refuse_stream(request: Request, scope: Scope, send: Send, refusal: Refusal) -> None:
+    """Before the handshake, with an answer of HTTP where the server can send one. Otherwise it answers 403."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.code})
+        return
+
+    async def relay(message: MutableMapping[str, Any]) -> None:
+        await send({**message, "type": f"websocket.{message['type']}"})
+
+    request.must_close = True
+    await Response(request, relay).refusal(refusal)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -25,11 +26,26 @@ if TYPE_CHECKING:
 
 
 METRICS_UNDER_API = "/api/v1/metrics"  # where the original served them: dashboards know it
+METRICS_PATHS = ("/metrics", METRICS_UNDER_API)
+# The permission that a page needs. The others are open: health, for machines that have no key.
+PAGE_ACCESS = {
+    **dict.fromkeys(METRICS_PATHS, "metrics:read"),
+    "/docs": "docs:read",
+    "/openapi.json": "docs:read",
+}
+SEES_DETAILS = "corvo.sees_details"  # in a scope: whether health may be told in full
+HIDDEN = "not well; a credential with the permission cluster:read shows why"
 
 
 class LiveView(msgspec.Struct):
     status: str
-    node_id: str
+    node_id: str | UnsetType = UNSET
+
+
+class BriefView(msgspec.Struct):
+    """For those who may not see more."""
+
+    status: str
 
 
 class HealthView(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -63,8 +79,7 @@ class Pages:
                 Route("/healthz", self._healthz),
                 Route("/livez", self._livez),
                 Route("/readyz", self._readyz),
-                Route("/metrics", self.metrics),
-                Route(METRICS_UNDER_API, self.metrics),
+                *(Route(path, self.metrics) for path in METRICS_PATHS),
                 Route("/openapi.json", self._describe),
                 Route("/docs", self._show),
             ],
@@ -78,9 +93,10 @@ class Pages:
 
     async def _livez(self, request: Request) -> Response:
         """No process of the node hangs. Reads heartbeats and asks no shard: one without a leader needs no restart."""
+        sees_details = request.scope[SEES_DETAILS]
         if hung := self._health.hung():
-            return _json(503, ErrorBody("; ".join(hung), "UNHEALTHY"))
-        return _json(200, LiveView("ok", self._node_id))
+            return _json(503, ErrorBody("; ".join(hung) if sees_details else HIDDEN, "UNHEALTHY"))
+        return _json(200, LiveView("ok", self._node_id if sees_details else UNSET))
 
     async def _healthz(self, request: Request) -> Response:
         state = await self._health.look()
@@ -115,7 +131,10 @@ class Pages:
 
 
 def _health(request: Request, state: NodeState, word: str, faults: list[str]) -> Response:
-    """`?verbose` tells more, also where the answer is no: what each shard waits for, and the age of the lists."""
+    """`?verbose` tells more, also where the answer is no: what each shard waits for, and the age of the lists. Without
+    the permission `cluster:read` there are no details."""
+    if not request.scope[SEES_DETAILS]:
+        return _json(503, ErrorBody(HIDDEN, "UNHEALTHY")) if faults else _json(200, BriefView(word))
     is_verbose = "verbose" in request.query_params
     if faults and not is_verbose:
         return _json(503, ErrorBody("; ".join(faults), "UNHEALTHY"))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from corvo.endpoint import Answer, Endpoint
+from corvo.model.access import OPEN
 from corvo.model.errors import Refusal
 from corvo.model.name_fields import NameKind
 from gateway.access.names import parameter_kinds
@@ -30,10 +31,14 @@ class Routes:
     def __init__(self, endpoints: tuple[Endpoint, ...]) -> None:
         self._fixed: dict[tuple[str, str], Match] = {}
         self._patterns: list[tuple[tuple[str | None, ...], Endpoint, tuple[NameKind | None, ...]]] = []
+        self._open: set[tuple[str, str]] = set()
         self.decoders: dict[str, msgspec.json.Decoder[msgspec.Struct]] = {}
         for endpoint in endpoints:
             for path in (endpoint.path, *endpoint.aliases):
                 self._add(API + path, endpoint)
+                if endpoint.access == OPEN:
+                    assert "{" not in path, f"{endpoint.name} is open: its path must be a fixed one"
+                    self._open.add((endpoint.method, API + path))
             if endpoint.body is not None:
                 self.decoders[endpoint.name] = msgspec.json.Decoder(endpoint.body)
 
@@ -43,6 +48,10 @@ class Routes:
             self._patterns.append((pieces, endpoint, parameter_kinds(endpoint)))
         else:
             self._fixed[endpoint.method, path] = Match(endpoint, (), ())
+
+    def is_open(self, method: str, path: str) -> bool:
+        """Whether a request needs no credential."""
+        return ("GET" if method == "HEAD" else method, path) in self._open
 
     def find(self, method: str, path: str) -> Match:
         """HEAD is served where GET is: the answer without its body."""

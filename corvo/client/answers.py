@@ -1038,6 +1038,21 @@ class AuditExportLine(Struct):
     record: dict[str, Any]
 
 
+class LoggedIn(Struct):
+    """The cookie is in the header `Set-Cookie`."""
+
+    status: str
+    name: str
+    # roles of the credential
+    roles: list[str]
+    # namespace that it acts in
+    namespace: str
+
+
+class LoggedOut(Struct):
+    status: str
+
+
 class Gap(Struct):
     """Data of the event `gap`: how many events of a shard, of any tenant, came after the cursor and are no longer
     kept."""

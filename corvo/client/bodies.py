@@ -579,3 +579,12 @@ class AuditExportQuery(Struct, forbid_unknown_fields=True):
     after: int = 0
     # only this one; others than your own need a key of the whole cluster
     namespace: str = ""
+
+
+class LoginBody(Body):
+    """One of the two."""
+
+    # an API key
+    key: str = ""
+    # the admin password
+    password: str = ""

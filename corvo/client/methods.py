@@ -33,6 +33,8 @@ from .answers import (
     KeyCreated,
     KeyRoles,
     KeyView,
+    LoggedIn,
+    LoggedOut,
     MembersView,
     NamespaceMade,
     NamespaceView,
@@ -86,6 +88,7 @@ from .bodies import (
     HoldBody,
     JoinBody,
     KeysQuery,
+    LoginBody,
     MoveBody,
     PriorityBody,
     PutRoleBody,
@@ -484,3 +487,11 @@ class Methods:
     def audit_logs(self, query: AuditLogsQuery | None = None) -> AuditLogsAnswer:
         """Changes, denied requests and audited reads, newest first."""
         return self.call(call_of("audit_logs", None, query))
+
+    def login(self, body: LoginBody) -> LoggedIn:
+        """Log a browser in: check a key or the admin password, and set the cookie `corvo_api_key`."""
+        return self.call(call_of("login", body))
+
+    def logout(self) -> LoggedOut:
+        """Log a browser out: clear the cookie."""
+        return self.call(call_of("logout"))

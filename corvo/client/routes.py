@@ -36,6 +36,8 @@ from .answers import (
     KeyCreated,
     KeyRoles,
     KeyView,
+    LoggedIn,
+    LoggedOut,
     MembersView,
     NamespaceMade,
     NamespaceView,
@@ -82,6 +84,7 @@ from .bodies import (
     HeartbeatBody,
     HoldBody,
     JoinBody,
+    LoginBody,
     MoveBody,
     PriorityBody,
     PutRoleBody,
@@ -206,10 +209,13 @@ ROUTES: dict[str, Route] = {
     "sso_settings": Route("GET", "/settings/sso", None, {200: SsoView}),
     "audit_logs": Route("GET", "/audit-logs", None, {200: AuditLogsAnswer}),
     "export_audit_logs": Route("GET", "/audit-logs/export", None, {200: AuditExportLine}),
+    "login": Route("POST", "/auth/login", LoginBody, {200: LoggedIn}),
+    "logout": Route("POST", "/auth/logout", None, {200: LoggedOut}),
 }
 
 CODES = frozenset(
     [
+        "ACCESS_UNAVAILABLE",
         "AUDIT_UNAVAILABLE",
         "BAD_REQUEST",
         "BATCH_NOT_FOUND",
@@ -262,5 +268,13 @@ CODES = frozenset(
     ]
 )
 RETRYABLE = frozenset(
-    ["AUDIT_UNAVAILABLE", "NOT_LEADER", "OVERLOADED", "RATE_LIMITED", "READ_DB_UNAVAILABLE", "SHARD_UNAVAILABLE"]
+    [
+        "ACCESS_UNAVAILABLE",
+        "AUDIT_UNAVAILABLE",
+        "NOT_LEADER",
+        "OVERLOADED",
+        "RATE_LIMITED",
+        "READ_DB_UNAVAILABLE",
+        "SHARD_UNAVAILABLE",
+    ]
 )  # the request changed nothing, and may succeed later

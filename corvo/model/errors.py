@@ -58,6 +58,7 @@ STATUS: dict[str, int] = {
     "UNHEALTHY": 503,
     "SHARD_UNAVAILABLE": 503,
     "READ_DB_UNAVAILABLE": 503,
+    "ACCESS_UNAVAILABLE": 503,
     "SIGN_ON_UNAVAILABLE": 503,
     "AUDIT_UNAVAILABLE": 503,
     "OUTCOME_UNKNOWN": 503,
@@ -68,7 +69,15 @@ STATUS: dict[str, int] = {
 
 # Refusals that changed nothing for certain: the caller may send the request again.
 RETRYABLE = frozenset(
-    {"OVERLOADED", "RATE_LIMITED", "SHARD_UNAVAILABLE", "READ_DB_UNAVAILABLE", "AUDIT_UNAVAILABLE", "NOT_LEADER"}
+    {
+        "OVERLOADED",
+        "RATE_LIMITED",
+        "SHARD_UNAVAILABLE",
+        "READ_DB_UNAVAILABLE",
+        "ACCESS_UNAVAILABLE",
+        "AUDIT_UNAVAILABLE",
+        "NOT_LEADER",
+    }
 )
 
 

@@ -29,6 +29,7 @@ from corvo.queries import (
     rebuild,
     schedules,
     search,
+    sessions,
     state_lists,
     throughput,
     unknown_jobs,
@@ -81,6 +82,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *events.ENDPOINTS,
     *access.ENDPOINTS,
     *audit_logs.ENDPOINTS,
+    *sessions.ENDPOINTS,
 )
 
 AnyQuery: Any = functools.reduce(operator.or_, QUERIES)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from corvo.endpoint import Endpoint
-from corvo.model.access import READS, SEE_PAYLOADS, Principal
+from corvo.model.access import OPEN, READS, SEE_PAYLOADS, Principal
 from corvo.model.api_key_text import hash_of
 from corvo.model.audit import Details, bounded, bounded_details, long_text
 from corvo.model.namespaces import DEFAULT, SEPARATOR
@@ -160,9 +160,10 @@ MADE = ("id", "job_id", "batch_id", "bulk_operation_id", "schedule_id", "key_has
 
 
 def is_change(endpoint: Endpoint) -> bool:
-    """Whether the endpoint is audited. A read that takes its question as a body is no change."""
+    """Whether the endpoint is audited. A read that takes its question as a body is no change, and what is open to
+    everybody would let everybody fill the log."""
     action = endpoint.access.partition(":")[2]
-    return endpoint.method != "GET" and endpoint.access not in WORK and action not in READS
+    return endpoint.method != "GET" and endpoint.access != OPEN and endpoint.access not in WORK and action not in READS
 
 
 def reads_payloads(principal: Principal) -> bool:

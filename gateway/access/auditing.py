@@ -221,7 +221,7 @@ def _address(request: Request) -> str:
 
 
 def _request_id(request: Request) -> str:
-    return bounded(request.header(b"x-request-id"), REQUEST_ID_CHARS)
+    return bounded(request.id.decode(), REQUEST_ID_CHARS)
 
 
 def _path(request: Request) -> str:

@@ -17,13 +17,13 @@ CLIENTS_COUNTED = 10_000
 
 class Denials:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._of_client = TokenBuckets(OF_CLIENT, clock)
-        self._of_all = TokenBuckets(OF_ALL, clock)
+        self._of_client = TokenBuckets(clock)
+        self._of_all = TokenBuckets(clock)
         self._suppressed: dict[str, int] = {}
 
     def take(self, client: str) -> int | None:
         """How many denials of this client were not recorded before this one; None: this one is not recorded either."""
-        if self._of_client.take(client) or self._of_all.take(""):
+        if self._of_client.take(client, 1.0, OF_CLIENT) or self._of_all.take("", 1.0, OF_ALL):
             if client in self._suppressed or len(self._suppressed) < CLIENTS_COUNTED:
                 self._suppressed[client] = self._suppressed.get(client, 0) + 1
             return None

@@ -13,8 +13,9 @@ import structlog
 
 from corvo.model.access import Permission, Principal
 from corvo.model.access_records import NamespaceRecord, SsoSettings
+from gateway.access.credentials import refused
 from gateway.access.issuer import Issuer, IssuerUnavailable, unavailable
-from gateway.access.tokens import BadToken, Expected, TokenIdentity, key_id, refused, verify
+from gateway.access.tokens import BadToken, Expected, TokenIdentity, key_id, verify
 
 TOKENS_MAX = 10_000  # remembered
 OIDC = "oidc"
@@ -116,6 +117,7 @@ class SignOn:
             permissions=registry.permissions_of(roles),
             namespace=identity.namespace,
             home=identity.namespace,
+            expires_at=identity.expires_at * 1_000_000_000,
         )
 
     def issuer(self) -> Issuer:

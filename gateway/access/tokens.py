@@ -12,7 +12,6 @@ from joserfc import jws, jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from corvo.model.errors import Refusal
 from corvo.model.limits import NAMESPACE
 from corvo.model.namespaces import DEFAULT
 
@@ -147,12 +146,3 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = claims.get(name, [])
     values = [value] if isinstance(value, str) else value
     return tuple(one for one in values if isinstance(one, str)) if isinstance(values, list) else ()
-
-
-def looks_like_jwt(credential: str) -> bool:
-    """Three parts; keys of ours and passwords have no dots at these places."""
-    return credential.count(".") == 2 and credential.startswith("ey")
-
-
-def refused() -> Refusal:
-    return Refusal("UNAUTHORIZED", "the credential is missing, unknown, disabled or expired")

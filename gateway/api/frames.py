@@ -95,6 +95,13 @@ class FrameRefused(msgspec.Struct, omit_defaults=True):
     retry_after_ms: int = 0
 
 
+def items_of(frame: Frame) -> int:
+    """Number of items, for the rate of their sender."""
+    lists = (frame.enqueue, frame.ack, frame.fail, frame.heartbeat)
+    items = sum(len(part) for part in lists if part is not UNSET)
+    return items + (frame.fetch.count if isinstance(frame.fetch, FrameFetch) else 0)
+
+
 class FramePlan:
     """The operations of one frame, and how their results become its answer."""
 

@@ -6,6 +6,9 @@ Frames are answered out of order, each under its `id`, so a waiting fetch does n
   answers is not read either
 - the size of a frame: the server closes the stream with 1009
 - time: the deadlines of the shards apply
+- the rate of its principal: a frame beyond it gets `RATE_LIMITED`
+
+When the credential that opened a stream is revoked, expires or gets other permissions, the stream is closed with 4401.
 """
 
 import asyncio
@@ -13,16 +16,15 @@ from typing import Any
 
 import structlog
 
-from corvo.endpoint import PlanContext
-from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Fetch, fetched_job
 from gateway.api.fetch import Fetcher
 from gateway.api.frame_access import enter_frame, needs_check
 from gateway.api.frame_input import CODECS, Codec, read_frame
-from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused
-from gateway.http.messages import FRAME_FAST_PATH, Receive, Scope, Send, to_json
+from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused, items_of
+from gateway.http.messages import FRAME_FAST_PATH, Receive, Request, Scope, Send, to_json
+from gateway.http.rate_limits import RateLimits
 from gateway.http.websocket import FrameFastPath
 from gateway.shards.client import ShardCall, Shards
 from gateway.shards.moved_jobs import settle
@@ -34,6 +36,7 @@ FRAMES_HELD_MAX = 2 * FRAMES_PER_STREAM  # including refused frames whose answer
 FRAMES_MAX = 4_096
 REST_S_MAX = 1.0
 STREAMS_MAX = 4_096
+REVOKED = 4401  # the close code of a stream whose credential does not hold any more
 OVERLOAD_MS = 25  # per hundred open frames, about the time they need
 DRAINING = FrameRefused(None, "DRAINING", "the server is stopping; open frames are still answered")
 
@@ -43,17 +46,16 @@ log = structlog.get_logger()
 class Streams:
     """The state that all open streams share, and their shutdown."""
 
-    def __init__(self, shards: Shards, fetching: Fetcher) -> None:
+    def __init__(self, shards: Shards, fetching: Fetcher, rate_limits: RateLimits | None = None) -> None:
         self.shards = shards
         self.fetching = fetching
+        self.rate_limits = rate_limits
         self.frames = 0
         self.is_draining = False
         self._open: set[Stream] = set()
 
-    async def serve(
-        self, scope: Scope, receive: Receive, send: Send, principal: Principal, context: PlanContext
-    ) -> None:
-        """A stream whose connect message was read."""
+    async def serve(self, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
+        """A stream whose connect message was read, and whose request was admitted."""
         wanted: list[str] = scope.get("subprotocols") or []
         protocol = next((name for name in wanted if name in CODECS), None)
         if wanted and protocol is None:
@@ -64,7 +66,7 @@ class Streams:
             return
         fast_path: FrameFastPath | None = scope.get("state", {}).get(FRAME_FAST_PATH)
         codec = CODECS[protocol or "corvo.json.v1"]
-        stream = Stream(self, receive, send, codec, principal, context, fast_path)
+        stream = Stream(self, receive, send, codec, request, fast_path)
         self._open.add(stream)
         try:
             await send({"type": "websocket.accept", "subprotocol": protocol})
@@ -88,15 +90,16 @@ class Stream:
         receive: Receive,
         send: Send,
         codec: Codec,
-        principal: Principal,
-        context: PlanContext,
+        request: Request,
         fast_path: FrameFastPath | None = None,
     ) -> None:
         """With a fast path, plain frames and answers bypass the server. Without one, the server handles all of them."""
         self._streams = streams
-        self._principal = principal
-        self._context = context
-        self._needs_check = needs_check(principal)
+        self._request = request
+        self._principal = request.principal
+        self._context = request.context
+        self._needs_check = needs_check(request.principal)
+        self._is_revoked = False
         self._codec = codec
         self._receive = receive
         self._send = send
@@ -108,6 +111,10 @@ class Stream:
         self._gone = asyncio.Event()
 
     async def run(self) -> None:
+        admission = self._request.admission
+        watch = None if admission is None else asyncio.ensure_future(admission.over())
+        if watch is not None:
+            watch.add_done_callback(self._revoke)
         try:
             while True:
                 message = await self._receive()
@@ -118,9 +125,23 @@ class Stream:
                 if len(self._running) >= FRAMES_HELD_MAX:  # a client that does not read its refusals
                     await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            if watch is not None:
+                watch.cancel()
             self._gone.set()
             for task in list(self._running):
                 task.cancel()
+
+    def _revoke(self, watch: "asyncio.Future[None]") -> None:
+        if watch.cancelled():
+            return
+        self._is_revoked = True
+        self._gone.set()  # ends waiting fetches
+        asyncio.ensure_future(self._close_revoked()).add_done_callback(self._ended)
+
+    async def _close_revoked(self) -> None:
+        if self._fast_path is not None:
+            self._fast_path.abort_later()  # a client that does not close is cut off
+        await self._send({"type": "websocket.close", "code": REVOKED, "reason": "the key was revoked"})
 
     def drain(self) -> None:
         self._start(self._drain())
@@ -135,6 +156,8 @@ class Stream:
         await self._send({"type": "websocket.close", "code": 1001, "reason": "the server is stopping"})
 
     def _take(self, raw: bytes) -> None:
+        if self._is_revoked:
+            return
         frame = read_frame(self._codec, raw)
         if isinstance(frame, FrameRefused):
             self._start(self._answer(frame))
@@ -145,11 +168,22 @@ class Stream:
             self._rests_until = max(self._rests_until, asyncio.get_running_loop().time() + wait_ms / 1000)
             self._start(self._answer(FrameRefused(frame.id, "OVERLOADED", "too many open frames", wait_ms)))
             return
+        if streams.rate_limits is not None:
+            try:
+                streams.rate_limits.admit_frame(self._request, items_of(frame))
+            except Refusal as refusal:
+                self._refuse(frame, refusal)
+                return
         self._start(self._serve(frame))
 
+    def _refuse(self, frame: Frame, refusal: Refusal) -> None:
+        pause_s = refusal.retry_after_ms / 1000
+        self._rests_until = max(self._rests_until, asyncio.get_running_loop().time() + pause_s)
+        self._start(self._answer(FrameRefused(frame.id, refusal.code, refusal.message, refusal.retry_after_ms)))
+
     async def _rest(self) -> None:
-        """After an `OVERLOADED`, does not read the stream for as long as its client was told to wait. A refusal costs
-        time too: a client that ignores the hint must not slow down the others."""
+        """After an `OVERLOADED` or `RATE_LIMITED`, does not read the stream for as long as its client was told to wait.
+        A refusal costs time too: a client that ignores the hint must not slow down the others."""
         rest_s = self._rests_until - asyncio.get_running_loop().time()
         if rest_s > 0:
             await asyncio.sleep(min(rest_s, REST_S_MAX))
@@ -214,6 +248,8 @@ class Stream:
         await self._gone.wait()
 
     async def _answer(self, answer: FrameAnswer | FrameRefused) -> None:
+        if self._is_revoked:
+            return
         raw = self._codec.from_json(to_json(answer))
         if self._fast_path is None:
             await self._send({"type": "websocket.send", "bytes": raw})

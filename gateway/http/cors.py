@@ -1,8 +1,9 @@
 """Which web pages may use the interface: the answers that a browser asks for (CORS), and OPTIONS.
 
-A browser lets a page read answers of another origin only where the server names that origin. There is no
-authentication yet, so the default names none: otherwise every page that somebody opens could use a server that only
-their machine can reach. OPTIONS is answered in any case; without the origin, a browser takes the answer for a no.
+A browser lets a page read answers of another origin only where the server names that origin. The default names none:
+otherwise every page that somebody opens could use a server without authentication that only their machine can reach.
+OPTIONS is answered in any case; without the origin, a browser takes the answer for a no. Cookies are for pages of the
+server itself: no answer allows another origin to send them.
 """
 
 from corvo.runtime.origins import ANY_ORIGIN
@@ -15,11 +16,11 @@ _PREFLIGHT: Headers = [
     (b"access-control-allow-methods", _METHODS),
     (
         b"access-control-allow-headers",
-        b"content-type, authorization, x-api-key, x-corvo-namespace, last-event-id",
+        b"content-type, authorization, x-api-key, x-corvo-namespace, x-request-id, last-event-id",
     ),
     (b"access-control-max-age", b"600"),
 ]
-_EXPOSED = (b"access-control-expose-headers", b"server-timing, retry-after")
+_EXPOSED = (b"access-control-expose-headers", b"server-timing, retry-after, x-request-id")
 
 
 class Cors:

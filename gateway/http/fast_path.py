@@ -12,13 +12,14 @@ two lengths, bytes beyond ASCII, anything that httptools refuses) is not recogni
 import asyncio
 import re
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from hypercorn.config import Config
 
 from corvo.model.limits import BODY_BYTES_MAX
+from gateway.http.fixed_headers import Header, as_bytes, fixed_headers
 from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected, Request, Response
 
 READ_BYTES = 64 * 1024
@@ -158,8 +159,15 @@ class FastRequest(Request):
         self.is_read = True
         return body
 
-    async def hung_up(self) -> None:
-        """Return when the client has disconnected. A client that sends its next request has not."""
+    def leave_body(self) -> None:
+        """One that has arrived is dropped, and the connection stays usable."""
+        if len(self.left) >= self._length:
+            self._take()
+        else:
+            super().leave_body()
+
+    async def _disconnected(self) -> None:
+        """A client that sends its next request has not."""
         if not self.left:
             # The caller cancels this when its answer is there. The read must survive that, because bytes that it took
             # would be lost: it is a task of its own, and the connection goes on with it.
@@ -189,8 +197,8 @@ class FastResponse(Response):
         self,
         status: int,
         content: bytes,
-        content_type: tuple[bytes, bytes] | None,
-        extra: list[tuple[bytes, bytes]] | None = None,
+        content_type: Header | None,
+        extra: Sequence[Header] = (),
     ) -> None:
         self.status = status
         headers = [b"%b: %b\r\n" % header for header in self._headers(status, content, content_type, extra)]
@@ -201,10 +209,11 @@ class FastResponse(Response):
 
 
 class ServerHeaders:
-    """The headers that the server adds to each answer. Made once a second, because of the date."""
+    """The headers that each answer has. Made once a second, because of the date."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, is_secure: bool) -> None:
         self._config = config
+        self._fixed = as_bytes(fixed_headers(is_secure))
         self._made_at = 0
         self._text = b""
 
@@ -212,5 +221,5 @@ class ServerHeaders:
         now = int(time.time())
         if now != self._made_at:
             self._made_at = now
-            self._text = b"".join([b"%b: %b\r\n" % header for header in self._config.response_headers("h11")])
+            self._text = as_bytes(tuple(self._config.response_headers("h11"))) + self._fixed
         return self._text

@@ -137,7 +137,7 @@ class HypercornConnection(TCPServer):
         peer = self.writer.get_extra_info("peername")  # empty for a socket without an address
         self._client = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
         self._frames = FrameFastPath(self.writer)
-        self._server_headers = ServerHeaders(self.config)
+        self._server_headers = ServerHeaders(self.config, self._is_secure)
         self.state = LifespanState({**self.state, FRAME_FAST_PATH: self._frames})  # an application has it in its scope
         await super().run()
 

@@ -5,9 +5,9 @@ HTTP/2, odd bytes in the path. All of these are refused here.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -17,6 +17,7 @@ from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from corvo.model.json_input import validation_refusal
 from corvo.model.limits import BODY_BYTES_MAX
+from gateway.http.fixed_headers import REQUEST_ID, Header, fixed_headers, missing, request_id
 
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
@@ -44,6 +45,7 @@ ENCODED_SLASH = "\0"  # in `Request.path`: a slash inside a name. No path contai
 to_json = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
 _CLOSE = (b"connection", b"close")
+_CHALLENGE = (b"www-authenticate", b"Bearer")
 
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
@@ -57,6 +59,16 @@ class Disconnected(Exception):
     """The client disconnected before its request was served."""
 
 
+class Revocable(Protocol):
+    """What decided about a request's credential, and may change its mind."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+    async def over(self) -> None:
+        """Return when the credential does not hold any more."""
+
+
 class Streaming(NamedTuple):
     """The body of a streamed answer: `run` writes it piece by piece, and the answer ends when it returns."""
 
@@ -68,9 +80,12 @@ class Request:
     """One request. The body is read on demand, once."""
 
     __slots__ = (
+        "_id",
+        "_is_chunked",
         "_is_late",
         "_length",
         "_receive",
+        "admission",
         "content_type",
         "context",
         "method",
@@ -92,11 +107,14 @@ class Request:
         self.parameters: tuple[str, ...] = ()  # from the path, once its route is known
         self.principal: Principal  # once it is admitted
         self.context: PlanContext  # of the principal's namespace
+        self.admission: Revocable | None = None  # None: nothing can revoke it
         self.content_type = b""
         self.must_close = False
         self._receive = receive
         self._length = -1
+        self._is_chunked = False
         self._is_late = False
+        self._id = b""
 
     def check(self) -> None:
         """Refuse what the head alone shows to be wrong."""
@@ -133,7 +151,6 @@ class Request:
     def _check_headers(self) -> None:
         headers: list[tuple[bytes, bytes]] = self.scope["headers"]
         size = 0
-        is_chunked = False
         for name, value in headers:
             size += len(name) + len(value)
             if name == b"content-length":
@@ -144,7 +161,7 @@ class Request:
             elif name == b"content-type":
                 self.content_type = value
             elif name == b"transfer-encoding":
-                is_chunked = True
+                self._is_chunked = True
             elif name == b"content-encoding":
                 raise Refusal("UNSUPPORTED_MEDIA_TYPE", "compressed bodies are not supported; send plain JSON")
         if len(headers) > HEADERS_MAX or size > HEADER_BYTES_MAX:
@@ -152,7 +169,7 @@ class Request:
             raise Refusal(
                 "HEADERS_TOO_LARGE", f"at most {HEADERS_MAX} headers and {HEADER_BYTES_MAX} bytes in total are accepted"
             )
-        if is_chunked and self._length >= 0:
+        if self._is_chunked and self._length >= 0:
             # Two lengths for one body are used to smuggle requests past a proxy. Trust neither.
             self.must_close = True
             raise Refusal("BAD_REQUEST", "content-length and transfer-encoding exclude each other")
@@ -196,6 +213,17 @@ class Request:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    @property
+    def id(self) -> bytes:
+        """In the answer, and in log lines about it."""
+        if not self._id:
+            self._id = request_id(self.scope["headers"])
+        return self._id
+
+    def leave_body(self) -> None:
+        """It will not be read, so no other request can follow on this connection."""
+        self.must_close = self.must_close or self._is_chunked or self._length > 0
+
     def header(self, name: bytes) -> str:
         """The value of a header, by its lower-case name; empty if it is missing."""
         headers: list[tuple[bytes, bytes]] = self.scope["headers"]
@@ -206,7 +234,19 @@ class Request:
         await app(self.scope, self._receive, send)
 
     async def hung_up(self) -> None:
-        """Return when the client has disconnected. Call it only after the body was read."""
+        """Return when the client has disconnected, or its credential was revoked. Call it only after the body was
+        read."""
+        if self.admission is None:
+            await self._disconnected()
+            return
+        waits = [asyncio.ensure_future(self._disconnected()), asyncio.ensure_future(self.admission.over())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _disconnected(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -217,18 +257,20 @@ class Response:
     __slots__ = ("_request", "_send", "headers", "status")
 
     def __init__(self, request: Request, send: Send) -> None:
-        self.headers: list[tuple[bytes, bytes]] | None = None  # added to every answer to this request
+        self.headers: list[Header] | None = None  # added to every answer to this request
         self._request = request
         self._send = send
         self.status = 0
 
-    async def json(self, status: int, body: Any, extra: list[tuple[bytes, bytes]] | None = None) -> None:
+    async def json(self, status: int, body: Any, extra: Sequence[Header] = ()) -> None:
         await self.send(status, b"" if body is None else to_json(body), _JSON if body is not None else None, extra)
 
     async def refusal(self, refusal: Refusal) -> None:
         extra = []
         if refusal.retry_after_ms:
             extra.append((b"retry-after", f"{refusal.retry_after_ms / 1000:.3f}".encode()))
+        if refusal.code == "UNAUTHORIZED":
+            extra.append(_CHALLENGE)
         body = ErrorBody(refusal.message, refusal.code, refusal.field, refusal.retry_after_ms)
         await self.json(refusal.status, body, extra)
 
@@ -236,23 +278,27 @@ class Response:
         self,
         status: int,
         content: bytes,
-        content_type: tuple[bytes, bytes] | None,
-        extra: list[tuple[bytes, bytes]] | None = None,
+        content_type: Header | None,
+        extra: Sequence[Header] = (),
     ) -> None:
         self.status = status
-        headers = self._headers(status, content, content_type, extra)
+        headers = self._headers(status, content, content_type, extra) + self._fixed()
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": b"" if self._request.method == "HEAD" else content})
+
+    def _fixed(self) -> list[Header]:
+        """That every answer has. The fast path writes them as bytes."""
+        return list(fixed_headers(_is_secure(self._request)))
 
     def _headers(
         self,
         status: int,
         content: bytes,
-        content_type: tuple[bytes, bytes] | None,
-        extra: list[tuple[bytes, bytes]] | None,
-    ) -> list[tuple[bytes, bytes]]:
+        content_type: Header | None,
+        extra: Sequence[Header],
+    ) -> list[Header]:
         headers = [] if status == 204 else [(b"content-length", b"%d" % len(content))]
-        headers.append(_timing(self._request))
+        headers += (_timing(self._request), (REQUEST_ID, self._request.id))
         if content_type is not None:
             headers.append(content_type)
         if extra:
@@ -268,9 +314,10 @@ class Response:
         self.status = status
         headers = [
             (b"content-type", streaming.content_type),
-            (b"cache-control", b"no-store"),
             (b"x-accel-buffering", b"no"),
             _timing(self._request),
+            (REQUEST_ID, self._request.id),
+            *self._fixed(),
             *(self.headers or ()),
         ]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
@@ -286,24 +333,34 @@ class Response:
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def relay(self, message: MutableMapping[str, Any]) -> None:
-        """Send what another application sends, add the time taken, and note the status."""
+        """Send what another application sends, add what every answer has, and note the status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": [*message["headers"], _timing(self._request), *(self.headers or ())]}
+            request = self._request
+            own: list[Header] = list(message["headers"])
+            own += (_timing(request), (REQUEST_ID, request.id), *missing(own, _is_secure(request)))
+            message = {**message, "headers": own + (self.headers or [])}
         await self._send(message)
+
+
+def _is_secure(request: Request) -> bool:
+    return request.scope.get("scheme") in ("https", "wss")
 
 
 def _timing(request: Request) -> tuple[bytes, bytes]:
     return b"server-timing", b"proc;dur=%.3f" % ((perf_counter() - request.started) * 1000)
 
 
+def is_json(content_type: bytes) -> bool:
+    if content_type == b"application/json":  # nearly always
+        return True
+    kind, _, parameters = content_type.lower().partition(b";")
+    return kind.strip() == b"application/json" and parameters.strip() in (b"", b"charset=utf-8", b'charset="utf-8"')
+
+
 def require_json(content_type: bytes) -> None:
     """Refuse a body that is not declared as JSON. A form of another site cannot, so it cannot post here."""
-    if content_type == b"application/json":  # nearly always
-        return
-    kind, _, parameters = content_type.lower().partition(b";")
-    charset = parameters.strip()
-    if kind.strip() != b"application/json" or (charset and charset not in (b"charset=utf-8", b'charset="utf-8"')):
+    if not is_json(content_type):
         shown = content_type.decode("latin-1")[:100] or "missing"
         raise Refusal("UNSUPPORTED_MEDIA_TYPE", f"content-type is {shown}; send application/json")
 

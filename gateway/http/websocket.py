@@ -15,6 +15,7 @@ from websockets.frames import Frame, Opcode
 from corvo.model.limits import BODY_BYTES_MAX
 
 _DATA = (Opcode.TEXT, Opcode.BINARY)
+CLOSE_S = 1.0  # after a closing frame, for the client's own
 PING_S = 20.0  # routers close connections that are idle
 _A_PING = Frame(Opcode.PING, b"").serialize(mask=False)
 UNSENT_BYTES_MAX = 64 * 1024  # beyond this, nothing is read from a client until it has read
@@ -119,6 +120,10 @@ class FrameFastPath:
         self.take = None
         if self._pinging is not None:
             self._pinging.cancel()
+
+    def abort_later(self) -> None:
+        """For a stream that the server closes: the client may take this long to answer."""
+        self._loop.call_later(CLOSE_S, self._writer.transport.abort)
 
     def _ping(self) -> None:
         """With our own timer: the server's pings keep a closed connection until the next ping is due."""

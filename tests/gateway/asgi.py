@@ -14,17 +14,21 @@ from corvo.endpoint import Answer, PlanContext
 from corvo.model.ids import Minter
 from corvo.ops.jobs.fetch import FetchBatchBody, FetchBody, FetchedBatch, fetched_job, new_fetch
 from corvo.queries.cluster import ServerInfo
-from gateway.access.guard import Guard
+from gateway.access.guard import Guard, Policy
+from gateway.access.login import Login
+from gateway.access.registry import Registry
 from gateway.api.fetch import Fetcher
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
 from gateway.http.messages import Receive, Request, Scope, Send
+from gateway.http.rate_limits import RateLimits
 from gateway.metrics import Metrics
 from tests.gateway.fake_shards import FakeShards
 from tests.support.builders import NOW, Clock
 
 JSON = (b"content-type", b"application/json")
 PAYLOAD_BYTES_MAX = 1_000
+OFF = Policy("off")
 
 
 class Reply(NamedTuple):
@@ -111,7 +115,18 @@ class Draining(asyncio.Event):
                 fetching.drain()
 
 
-def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: Any = a_page) -> Gateway:
+def a_registry(shards: FakeShards) -> Registry:
+    return Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
+
+
+def a_gateway(
+    shards: FakeShards,
+    draining: Draining,
+    metrics: Metrics,
+    pages: Any = a_page,
+    policy: Policy = OFF,
+    rate_limits: RateLimits | None = None,
+) -> Gateway:
     clock = Clock([NOW])
     mint = Minter(clock, 0xABCDE)
     fetching = Fetcher(shards, draining)  # type: ignore[arg-type]  # stands in for Shards
@@ -129,26 +144,37 @@ def a_gateway(shards: FakeShards, draining: Draining, metrics: Metrics, pages: A
         return Answer(200, ServerInfo("1", "1"))
 
     context = PlanContext(len(shards), PAYLOAD_BYTES_MAX, mint, clock, dice=os.urandom)
+    registry = a_registry(shards)
+    guard = Guard(context, registry, policy, clock_ns=clock)
     return Gateway(
         shards,  # type: ignore[arg-type]
-        Guard(context),
+        guard,
         dict.fromkeys((endpoint.name for endpoint in ENDPOINTS if endpoint.plan is None), elsewhere)
-        | {"fetch": fetch, "fetch_batch": fetch_batch},
+        | {"fetch": fetch, "fetch_batch": fetch_batch}
+        | Login(guard, is_secure=False).by_name(),
         pages,
         metrics,
-        Streams(shards, fetching),  # type: ignore[arg-type]
+        Streams(shards, fetching, rate_limits),  # type: ignore[arg-type]
+        rate_limits=rate_limits,
+        registry=registry,
     )
 
 
 class House:
     """The application over fake shards, and a loop to run it in. A context: leave it, and the loop is closed."""
 
-    def __init__(self, shard_count: int = 4, pages: Any = a_page) -> None:
+    def __init__(
+        self,
+        shard_count: int = 4,
+        pages: Any = a_page,
+        policy: Policy = OFF,
+        rate_limits: RateLimits | None = None,
+    ) -> None:
         self.runner = asyncio.Runner()
         self.shards = FakeShards(shard_count)
         self.metrics = Metrics()
         self.draining = Draining()
-        self.app = a_gateway(self.shards, self.draining, self.metrics, pages)
+        self.app = a_gateway(self.shards, self.draining, self.metrics, pages, policy, rate_limits)
 
     def __enter__(self) -> "House":
         return self

@@ -75,7 +75,7 @@ def test_it_lives_without_its_shards_and_stops_in_time(process: Process) -> None
     process.child.send_signal(signal.SIGTERM)
     lines, _ = process.child.communicate(timeout=10)
 
-    assert statuses == [200, 503, 200]
+    assert statuses == [200, 503, 503], "whether it is open cannot be known"
     assert (another.returncode, "another process serves HTTP here" in told) == (1, True)
     assert process.child.returncode == 0
     assert monotonic() - started < 5

@@ -6,6 +6,7 @@ from pathlib import Path
 from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
 from gateway.access.guard import Guard
+from gateway.access.login import Login
 from gateway.access.registry import Registry
 from gateway.api.access import AccessEndpoints
 from gateway.api.bulk.bulks import Bulks
@@ -40,11 +41,12 @@ class WholeHouse(House):
         self.registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
         streams = Streams(shards, fetching)  # type: ignore[arg-type]
         self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
+        guard = Guard.open(context)
         served = composed.by_name() | self.bulks.by_name() | AccessEndpoints(self.registry).by_name()
         self.app = Gateway(
             shards,  # type: ignore[arg-type]
-            Guard(context),
-            served,
+            guard,
+            served | Login(guard, is_secure=False).by_name(),
             pages.app(),
             self.metrics,
             streams,

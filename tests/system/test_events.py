@@ -153,7 +153,7 @@ def test_clients_that_hang_up_leave_nothing_behind(shared_node: Node) -> None:
     host, _, port = shared_node.url.removeprefix("http://").partition(":")
     clients = [socket.create_connection((host, int(port)), 10.0) for _ in range(20)]
     for client in clients:
-        client.sendall(b"GET /api/v1/events?from=start HTTP/1.1\r\nhost: x\r\n\r\n")
+        client.sendall(b"GET /api/v1/events?from=start HTTP/1.1\r\nhost: localhost\r\n\r\n")
     wait_until(lambda: requests_under_way(shared_node) == 21, "all of them to listen", 30.0)
 
     for client in clients:

@@ -18,7 +18,7 @@ from gateway.access.guard import Guard
 from gateway.app import ENDPOINTS
 from gateway.http.messages import Request
 from gateway.shards.plan_executor import Looking
-from tests.gateway.asgi import House, Reply, a_scope
+from tests.gateway.asgi import OFF, House, Reply, a_scope
 from tests.support.builders import NOW, Clock
 
 ADA = msgspec.structs.replace(built_in("ada@example.org", "person", "admin"), known={})
@@ -29,7 +29,7 @@ class PlayedGuard(Guard):
     """Every request is the principal's, or refused."""
 
     def __init__(self, context: PlanContext) -> None:
-        super().__init__(context)
+        super().__init__(context, None, OFF)
         self.principal = ANONYMOUS
         self.refusal: Refusal | None = None
 
@@ -37,7 +37,7 @@ class PlayedGuard(Guard):
         if self.refusal is not None:
             raise self.refusal
         request.principal = self.principal
-        request.context = self.context(self.principal)
+        request.context = self.context_of(self.principal)
 
 
 class AuditedHouse(House):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from joserfc.jwk import KeySet, RSAKey
 
-from gateway.access.tokens import TOKEN_BYTES_MAX, BadToken, Expected, TokenIdentity, key_id, looks_like_jwt, verify
+from gateway.access.tokens import TOKEN_BYTES_MAX, BadToken, Expected, TokenIdentity, key_id, verify
 from tests.gateway.access.issuer_server import CLIENT, TestIssuer
 
 NOW = int(time.time())
@@ -168,8 +168,3 @@ def test_s48_an_id_token_counts_for_its_own_sign_on_only(issuer: TestIssuer) -> 
             check(issuer, token, kind="id", nonce=nonce)
     with pytest.raises(BadToken, match="nonce"):
         check(issuer, issuer.token(), kind="id", nonce="n-1")
-
-
-def test_keys_and_passwords_are_no_tokens(issuer: TestIssuer) -> None:
-    assert looks_like_jwt(issuer.token())
-    assert not looks_like_jwt("sk_0123456789abcdef") and not looks_like_jwt("correct.horse.battery.staple")

@@ -41,7 +41,13 @@ class Talk:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Talk":
-        scope = {"type": "websocket", "query_string": b"", "path": stream.PATH, "subprotocols": self._subprotocols}
+        scope = {
+            "type": "websocket",
+            "query_string": b"",
+            "path": stream.PATH,
+            "headers": [],
+            "subprotocols": self._subprotocols,
+        }
         await self._to_server.put({"type": "websocket.connect"})
         self._task = asyncio.create_task(self.app(scope, self._to_server.get, self._to_client.put))
         self.opening = await self._next()

@@ -212,10 +212,10 @@ BODIES = [
 @pytest.mark.parametrize("body", BODIES)
 def test_an_answer_is_the_same_either_way(served: Served, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     with Talk(served) as talk:
-        by_fast_path = _told(talk.ask(enqueue(body)))
+        by_fast_path = _told(talk.ask(enqueue(body, "X-Request-Id: one")))
     monkeypatch.setattr("gateway.http.hypercorn_connection.recognise", lambda data: None)
     with Talk(served) as talk:
-        by_server = _told(talk.ask(enqueue(body)))
+        by_server = _told(talk.ask(enqueue(body, "X-Request-Id: one")))
     assert by_fast_path == by_server
 
 

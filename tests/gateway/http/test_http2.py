@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import gateway.http.messages as edge
 from gateway.http import http2
+from gateway.http.fixed_headers import fixed_headers
 from gateway.http.servers import hypercorn
 from tests.gateway.served import PATIENCE_S, Served, Talk, a_server, descriptors, wait_until
 from tests.support.authority import Authority
@@ -159,7 +160,10 @@ def test_an_answer_says_no_more_than_it_does_elsewhere(served: Served, context: 
         answer = two.ask(two.enqueue(b"{"))
 
     assert (answer.status, answer.json["code"]) == (400, "PARSE_ERROR")
-    assert set(answer.headers) == {b":status", b"content-length", b"content-type", b"server-timing", b"date"}
+    assert set(answer.headers) == {
+        *(b":status", b"content-length", b"content-type", b"server-timing", b"date", b"x-request-id"),
+        *(name for name, _ in fixed_headers(is_secure=True)),
+    }
 
 
 def test_an_answer_larger_than_the_window_waits_for_its_reader(served: Served, context: ssl.SSLContext) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from websockets.sync.client import connect
 
 import gateway.http.messages as edge
+from gateway.http.fixed_headers import fixed_headers
 from gateway.http.servers import hypercorn
 from tests.gateway.catalogue import BAD_CHUNKS, CLOSED, KEPT, SMUGGLED
 from tests.gateway.served import (
@@ -60,7 +61,10 @@ def test_nothing_tells_what_serves(served: Served) -> None:
             assert "server" not in heard.headers
             assert "x-powered-by" not in heard.headers
             assert not re.search(rb"(?i)hypercorn|h11|python|traceback|/work|\.py", heard.content)
-            assert set(heard.headers) <= {"content-length", "content-type", "server-timing", "date", "connection"}
+            assert set(heard.headers) <= {
+                *("content-length", "content-type", "server-timing", "date", "connection"),
+                *("x-request-id", *(name.decode() for name, _ in fixed_headers(is_secure=False))),
+            }
 
 
 def test_a_worker_keeps_its_connection_over_more_than_a_thousand_requests(served: Served) -> None:

@@ -337,6 +337,9 @@ def test_hanging_up_is_told_when_it_happens() -> None:
 # The answer
 
 
+FIXED = {"x-request-id", "x-content-type-options", "referrer-policy", "cache-control", "content-security-policy"}
+
+
 def sent_by(status: int, body: Any, method: str = "POST", must_close: bool = False) -> tuple[dict[str, str], bytes]:
     sent: list[Any] = []
 
@@ -361,14 +364,14 @@ def test_an_answer_is_json_with_its_length_and_its_time() -> None:
     assert headers["content-type"] == "application/json"
     assert headers["content-length"] == "7"
     assert headers["server-timing"].startswith("proc;dur=")
-    assert set(headers) == {"content-type", "content-length", "server-timing"}
+    assert set(headers) == {"content-type", "content-length", "server-timing", *FIXED}
 
 
 def test_an_empty_answer_has_neither_body_nor_length_nor_kind() -> None:
     headers, content = sent_by(204, None)
 
     assert content == b""
-    assert set(headers) == {"server-timing"}
+    assert set(headers) == {"server-timing", *FIXED}
 
 
 def test_the_answer_to_head_has_the_length_but_not_the_body() -> None:

@@ -21,7 +21,7 @@ class Clock:
 
 def a_house(read: Rate, write: Rate, clock: Clock) -> House:
     house = House()
-    house.app._rate_limits = RateLimits(read, write, clock)
+    house.app._rate_limits = RateLimits(read, write, clock=clock)
     return house
 
 
@@ -32,11 +32,11 @@ def send(house: House, method: str, path: str, body: bytes = b"", address: str =
 @given(st.lists(st.tuples(st.floats(0, 2), st.integers(1, 4)), max_size=60))
 def test_in_no_span_of_time_is_more_given_than_the_burst_and_the_rate(steps: list[tuple[float, int]]) -> None:
     clock = Clock()
-    buckets = TokenBuckets(Rate(5.0, 10.0), clock)
+    buckets, rate = TokenBuckets(clock), Rate(5.0, 10.0)
     given_at: list[tuple[float, int]] = []
     for pause, cost in steps:
         clock.now += pause
-        if not buckets.take("a", cost):
+        if not buckets.take("a", cost, rate):
             given_at.append((clock.now, cost))
     for number, (begin, _) in enumerate(given_at):
         for end, _ in given_at[number:]:
@@ -46,25 +46,26 @@ def test_in_no_span_of_time_is_more_given_than_the_burst_and_the_rate(steps: lis
 
 def test_the_pause_that_is_told_is_long_enough() -> None:
     clock = Clock()
-    buckets = TokenBuckets(Rate(4.0, 2.0), clock)
-    assert [buckets.take("a") for _ in range(2)] == [0.0, 0.0]
+    buckets, rate = TokenBuckets(clock), Rate(4.0, 2.0)
+    assert [buckets.take("a", 1, rate) for _ in range(2)] == [0.0, 0.0]
 
-    clock.now += (wait := buckets.take("a"))
+    assert buckets.wait_s("a", 1, rate) == pytest.approx(0.25)
+    clock.now += (wait := buckets.take("a", 1, rate))
 
     assert wait == pytest.approx(0.25)
-    assert buckets.take("a") == 0.0
+    assert buckets.take("a", 1, rate) == 0.0
 
 
 def test_clients_do_not_share_and_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "CLIENTS_MAX", 100)
     clock = Clock()
-    buckets = TokenBuckets(Rate(1.0, 1.0), clock)
+    buckets, rate = TokenBuckets(clock), Rate(1.0, 1.0)
     for number in range(1_000):
         clock.now += 0.001
-        assert buckets.take(f"client-{number}") == 0.0
+        assert buckets.take(f"client-{number}", 1, rate) == 0.0
         assert len(buckets) <= 100
 
-    assert buckets.take("client-999") > 0.0, "the newest are remembered"
+    assert buckets.take("client-999", 1, rate) > 0.0, "the newest are remembered"
 
 
 def test_reads_and_writes_are_counted_apart_and_refused_with_a_pause() -> None:
