@@ -15,6 +15,7 @@ from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
 from gateway.access.auditing import Auditing
+from gateway.access.confinement import require_confined
 from gateway.access.credentials import refused
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
@@ -172,6 +173,7 @@ class Gateway:
                 await self._guard.admit(request)
             match = self._routes.find(request.method, request.path)
             request.principal.require(match.endpoint.access)
+            require_confined(request.principal, match.endpoint)
         except Refusal:
             request.leave_body()
             raise
