@@ -172,7 +172,8 @@ class Guard:
         return admission
 
     async def _find(self, claims: SenderClaims, request: Request) -> Admitted:
-        await self._require_records()
+        if not self._is_open:
+            await self._require_records()
         if self._is_open:
             return self._open(claims, request)
         if claims.credential is None:
@@ -304,8 +305,9 @@ class Guard:
 
     @property
     def _is_open(self) -> bool:
-        """Only where the records say so."""
-        is_known = self._policy.auth == "off" or (self._registry is not None and self._registry.is_fresh)
+        """Only where the records said so. An old copy is enough: without credentials there is none to revoke, and a
+        cluster that has lost its quorum must still tell those on the machine why."""
+        is_known = self._policy.auth == "off" or (self._registry is not None and self._registry.is_known)
         return is_known and self._may_be_open
 
     def _is_active(self, namespace: str) -> bool:

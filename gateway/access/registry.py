@@ -62,6 +62,11 @@ class Registry:
         return self._confirmed_at is not None and self._clock() - self._confirmed_at < STALE_S
 
     @property
+    def is_known(self) -> bool:
+        """Whether a current replica has ever confirmed the copy."""
+        return self._confirmed_at is not None
+
+    @property
     def state(self) -> AccessState:
         """One version of everything. It is replaced, never changed."""
         return self._state
