@@ -205,16 +205,15 @@ STRUCTURE = Section(
     ),
 )
 
-_SECURITY = "No authentication: let only machines that you trust reach the port."
+_NAMESPACES = "Names and ids are separate; the lists of the read database are not, and refuse tenants."
+_SIGN_ON = "`corvo keys` and `corvo roles`; sign-on is not switched on yet."
 
 PAID = Section(
     "Paid service",
     (
         not_yet("paid-managed", "fully managed", "cloud", "Nothing."),
-        not_yet(
-            "paid-tenants", "multi-tenant isolation: namespaces", "security", _SECURITY, Http("GET /api/v1/namespaces")
-        ),
-        not_yet("paid-sso", "SSO, RBAC", "security", _SECURITY, Http("GET /api/v1/auth/keys")),
+        differs("paid-tenants", "multi-tenant isolation: namespaces", _NAMESPACES, Http("GET /api/v1/namespaces")),
+        differs("paid-sso", "SSO, RBAC", _SIGN_ON, Http("GET /api/v1/auth/keys")),
         not_yet(
             "paid-webhooks",
             "webhooks",

@@ -198,9 +198,9 @@ ECOSYSTEM = Section(
         not_yet("phase-5-otel", "OpenTelemetry", "observability", "None.", Shell("corvo config --otel-enabled true")),
         not_yet("phase-5-rust", "Rust client", "languages", "None."),
         not_yet("phase-5-haskell", "Haskell client", "languages", "None."),
-        not_yet("phase-6-tenants", "multi-tenancy", "security", "None.", get("/namespaces")),
-        not_yet("phase-6-auth", "API keys, SSO", "security", "None.", get("/auth/keys")),
-        not_yet("phase-6-rbac", "RBAC", "security", "None.", get("/auth/roles")),
+        differs("phase-6-tenants", "multi-tenancy", "Lists are not separate yet.", get("/namespaces")),
+        differs("phase-6-auth", "API keys, SSO", "Keys; sign-on is not switched on yet.", get("/auth/keys")),
+        works("phase-6-rbac", "RBAC", "`corvo roles`.", get("/auth/roles")),
         not_yet(
             "phase-6-backup",
             "backup and restore of a tenant",

@@ -164,28 +164,28 @@ AI = Section(
     ),
 )
 
+_OF_SHARD_0 = "The table is there and not filled: the records are in the state of shard 0, which decides."
+
 ENTERPRISE = Section(
     "Enterprise tables",
     (
-        _empty(
+        _table(
             "api_keys",
             "key_hash name namespace role queue_scope enabled expires_at created_at last_used_at",
-            "security",
-            "/auth/keys",
+            _OF_SHARD_0,
         ),
-        _empty("auth_roles", "name permissions created_at updated_at", "security", "/auth/roles"),
-        _empty("auth_key_roles", "key_hash role_name created_at", "security", "/auth/roles"),
+        _table("auth_roles", "name permissions created_at updated_at", _OF_SHARD_0),
+        _table("auth_key_roles", "key_hash role_name created_at", _OF_SHARD_0),
         _table(
             "audit_logs",
             "id namespace principal role method path status_code metadata created_at",
             "A view of `audit_records`, which has intent and outcome of a change in two rows.",
         ),
-        _empty("namespaces", "name created_at", "security", "/namespaces"),
-        _empty(
+        _table("namespaces", "name created_at", _OF_SHARD_0),
+        _table(
             "sso_settings",
             "id provider oidc_issuer_url oidc_client_id saml_enabled oidc_group_claim group_role_mappings updated_at",
-            "security",
-            "/settings/sso",
+            _OF_SHARD_0,
         ),
     ),
 )
