@@ -5,7 +5,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,6 +28,7 @@ class TestIssuer:
         self.codes: dict[str, dict[str, str]] = {}  # code → what it was asked for with
         self.claims: dict[str, Any] = {"sub": "u-1", "email": "ada@example.com", "groups": ["ops"]}
         self.is_down = False
+        self.clock_s: Callable[[], float] = time.time
         self.answer: bytes | None = None  # instead of any other
         self.url = ""
 
@@ -39,7 +40,7 @@ class TestIssuer:
     def token(self, kid: str = "first", header: dict[str, Any] | None = None, **claims: Any) -> str:
         """An access token that counts, with changes. A claim of None is left out."""
         key = self.keys[kid]
-        now = int(time.time())
+        now = int(self.clock_s())
         said = {"iss": self.url, "aud": CLIENT, "exp": now + 600, "iat": now, **self.claims, **claims}
         alg = "RS256" if isinstance(key, RSAKey) else "ES256"
         return jwt.encode(

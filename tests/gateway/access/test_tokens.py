@@ -3,7 +3,6 @@
 import base64
 import hmac
 import json
-import time
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -14,13 +13,14 @@ from joserfc.jwk import KeySet, RSAKey
 from gateway.access.tokens import TOKEN_BYTES_MAX, BadToken, Expected, TokenIdentity, key_id, verify
 from tests.gateway.access.issuer_server import CLIENT, TestIssuer
 
-NOW = int(time.time())
+NOW = 1_790_000_000
 
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[TestIssuer]:
     made = TestIssuer()
     made.url = "https://issuer.example"
+    made.clock_s = lambda: NOW
     yield made
 
 
@@ -135,6 +135,7 @@ def test_s45_the_public_key_is_no_secret_to_sign_with(issuer: TestIssuer) -> Non
 def test_s45_a_key_that_nobody_published_is_refused(issuer: TestIssuer) -> None:
     other = TestIssuer()
     other.url = issuer.url
+    other.clock_s = issuer.clock_s
     with pytest.raises(BadToken):
         check(issuer, other.token())
     with pytest.raises(BadToken):
