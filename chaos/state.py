@@ -98,7 +98,7 @@ def _keep(held: Held, shard: int, key: bytes, value: bytes) -> None:
     elif key.startswith(keys.BATCHES):
         batch = decode_batch(value)
         held.batches[batch.id] = batch
-    else:
+    elif key.startswith(keys.SCHEDULES):
         schedule = decode_schedule(value)
         held.schedules[schedule.id] = schedule
 
