@@ -13,7 +13,7 @@ import msgspec
 from chaos.node import Node, Process, wait_until
 from chaos.ports import HOST, free_ports
 from chaos.proxy import Proxies
-from corvo.client.answers import ClusterStatus, ReplicaView, ShardView
+from corvo.queries.cluster import ClusterStatus, ReplicaView, ShardView
 
 READY_S = 60.0
 LED_S = 30.0

@@ -238,16 +238,16 @@ def test_a_node_of_something_else_is_refused_with_a_reason(
 
 
 def test_a_damaged_replica_stops_with_its_remedy_and_is_rebuilt_by_it(cluster: Cluster) -> None:
-    node = cluster.leader_of(0)
+    node = cluster.leader_of(1)  # not of shard 0: without it, a node knows no keys and serves nobody
     others = others_of(cluster, node)
-    damaged, sound = queue_of(0, "damage"), queue_of(1, "damage")
+    damaged, sound = queue_of(1, "damage"), queue_of(0, "damage")
     latest = enqueue(node, damaged)
     assert node.stop() == 0
-    flip_a_byte(node.data_dir / "shards" / "00", latest)
+    flip_a_byte(node.data_dir / "shards" / "01", latest)
 
     node.launch()
 
-    remedy = f"corvo node reset --shard 0 --data-dir {node.data_dir}"
+    remedy = f"corvo node reset --shard 1 --data-dir {node.data_dir}"
     wait_until(lambda: remedy in node.log_of_this_life(), "the replica to say what to do", 60.0)
     kept = [latest] + [enqueue(other, queue) for other in others for queue in (damaged, sound)]
     wait_until(lambda: accepts(node, sound), "its other shard to serve", 60.0)
