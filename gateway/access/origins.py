@@ -4,6 +4,8 @@ A browser sends cookies, and reaches servers on loopback or in a private network
 says where the page is from: `Sec-Fetch-Site` and `Origin` cannot be set by the page.
 """
 
+from functools import lru_cache
+
 from corvo.model.errors import Refusal
 from corvo.runtime.addresses import is_loopback
 from corvo.runtime.origins import ANY_ORIGIN
@@ -38,6 +40,7 @@ def _is_known(origin: bytes, host: bytes | None, allowed: frozenset[str]) -> boo
     return is_own or origin.decode("latin-1") in allowed
 
 
+@lru_cache(maxsize=256)  # on the path of every request without a credential
 def is_loopback_name(host: bytes | None) -> bool:
     """Whether a `Host` header names this machine: `localhost:8080`, `127.0.0.1`, `[::1]:80`. A name that resolves to
     loopback does not: a page can make its own name do so (DNS rebinding)."""

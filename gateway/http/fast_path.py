@@ -13,6 +13,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, MutableMapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -24,6 +25,8 @@ from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected
 
 READ_BYTES = 64 * 1024
 HEADERS_MAX = 40
+REMEMBERED_MAX = 1024  # heads; at most 1 MiB
+REMEMBERED_BYTES_MAX = 1024  # of a head that is remembered
 # httptools takes more than this: other methods and versions, several spaces, any path.
 _REQUEST_LINE = re.compile(rb"POST (/api/v1/(?!metrics )[A-Za-z0-9/_.-]+) HTTP/1\.1\r\n")
 # Headers that change how a message is read, or what happens to the connection. The server handles them.
@@ -46,7 +49,7 @@ _KEEP_ALIVE = (b"connection", b"keep-alive")  # the default of HTTP/1.1, and sen
 
 class Head(NamedTuple):
     path: str
-    headers: list[tuple[bytes, bytes]]
+    headers: tuple[tuple[bytes, bytes], ...]  # shared by all requests with this head
     content_type: bytes
     length: int
     end: int  # where the body begins
@@ -70,13 +73,16 @@ class _HeadCallbacks:
 
 def recognise(data: bytes) -> Head | None:
     """The head of a plain request at the start of `data`; None for the server."""
-    line = _REQUEST_LINE.match(data)
-    if line is None or line.end(1) - line.start(1) > PATH_BYTES_MAX:
-        return None
     end = data.find(b"\r\n\r\n", 0, HEADER_BYTES_MAX) + 4
     if end < 4:
         return None
-    head = data[:end]
+    return _remembered(data[:end]) if end <= REMEMBERED_BYTES_MAX else _read(data[:end])
+
+
+def _read(head: bytes) -> Head | None:
+    line = _REQUEST_LINE.match(head)
+    if line is None or line.end(1) - line.start(1) > PATH_BYTES_MAX:
+        return None
     parsed = _HeadCallbacks()
     try:
         HttpRequestParser(parsed).feed_data(head)
@@ -84,7 +90,11 @@ def recognise(data: bytes) -> Head | None:
         return None
     if not parsed.is_complete or not head.isascii() or len(parsed.headers) > HEADERS_MAX:
         return None
-    return _plain(line[1], parsed.headers, end)
+    return _plain(line[1], parsed.headers, len(head))
+
+
+# A client sends the same head again and again; only its length changes. Looking it up costs a tenth of reading it.
+_remembered = lru_cache(maxsize=REMEMBERED_MAX)(_read)
 
 
 def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | None:
@@ -110,7 +120,7 @@ def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | 
             return None
     if hosts != 1 or not 0 <= length <= BODY_BYTES_MAX:
         return None
-    return Head(path.decode(), headers, content_type, length, end)
+    return Head(path.decode(), tuple(headers), content_type, length, end)
 
 
 class FastRequest(Request):
