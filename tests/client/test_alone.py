@@ -27,7 +27,7 @@ _LOADED = """
 import json, sys
 from corvo_client import *
 import corvo_client.answers, corvo_client.bodies, corvo_client.calls, corvo_client.http, corvo_client.listening
-import corvo_client.methods, corvo_client.trust
+import corvo_client.methods, corvo_client.trust, corvo_client.worker
 print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})))
 """
 

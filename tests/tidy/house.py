@@ -16,6 +16,7 @@ PACKAGES = ("corvo", "shards", "gateway")
 LEAVES = (
     "corvo/cli/",
     "corvo/client/",
+    "corvo/worker.py",
     "corvo/links/",
     "corvo/runtime/process.py",
     "corvo/runtime/admin_password.py",

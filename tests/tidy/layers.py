@@ -19,7 +19,18 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "calls",
         "links",
         "client",
+        "worker",
         "cli",
+    ),
+    "corvo.client.worker": (
+        "outcomes",
+        "arguments",
+        "context",
+        "terms",
+        "handles",
+        "tasks",
+        "app",
+        "__init__",
     ),
     "corvo.ops": (
         "job_terms",
@@ -82,6 +93,9 @@ KNOWN_CYCLES: set[tuple[str, str]] = set()
 
 # Written from the types of the server, whose names they keep (corvo/cli/derive_client.py).
 COPIES = {"corvo/client/answers.py", "corvo/client/bodies.py"}
+
+# Written for users of the library: the words for an operation are the same on their side.
+PUBLIC_WORDS = {"corvo/client/worker/outcomes.py"}
 
 # Class names that are still defined twice. Delete a name as soon as its test says so.
 KNOWN_NAMESAKES: set[str] = {"Report"}
