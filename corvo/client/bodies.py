@@ -267,6 +267,10 @@ class BulkBody(Body, kw_only=True):
     filter: SearchBody | None = None
     # of `move`
     move_to_queue: str | None = None
+    # of `move`: true counts the attempts of each job from zero again
+    reset_attempts: bool | None = None
+    # of `move`: false gives each job the priority `normal` in its new queue
+    keep_priority: bool | None = None
     # of `change_priority`
     priority: Literal["critical", "high", "normal"] | None = None
     # for people; shown with the job

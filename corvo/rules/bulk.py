@@ -70,6 +70,8 @@ class Order(msgspec.Struct, array_like=True, frozen=True):
     only_queue: str = ""
     only_states: tuple[State, ...] = ()
     scope: tuple[str, ...] = ()  # of the key that ordered it: globs of queues; a job elsewhere does not exist for it
+    resets_attempts: bool = False  # of a move
+    resets_priority: bool = False  # of a move
 
 
 class BulkFailure(msgspec.Struct, array_like=True, frozen=True):

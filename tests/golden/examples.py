@@ -186,7 +186,9 @@ SCHEDULE = Schedule(SCHEDULE_ID, "nightly", TERMS, AT, AT + 1, AT + 2, AT + 3, 4
 EVENT = Event(EventKind.FAILED, ID, "mail", b'{"error":"boom"}')
 BULK_ID = "bulk_18866b26d5a7000400000abcde"
 REACH = Reach("acme", ("m*",))
-ORDER = Order(Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD), ("m*",))
+ORDER = Order(
+    Action.MOVE, "video", Priority.HIGH, "too dear", 5_000, "mail", (State.DEAD, State.HELD), ("m*",), True, True
+)
 TALLY = BulkCounts(7, {"WRONG_STATE": 2}, [BulkFailure(ID_2, "WRONG_STATE", "not now")])
 BULK = Bulk(
     id=BULK_ID,

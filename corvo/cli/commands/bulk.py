@@ -174,14 +174,26 @@ def cancel(
 
 @app.command()
 @_on_many
-def move(to: Annotated[str, typer.Argument(metavar="QUEUE", help="target queue")]) -> dict[str, Any]:
+def move(
+    to: Annotated[str, typer.Argument(metavar="QUEUE", help="target queue")],
+    reset_attempts: Annotated[bool, typer.Option("--reset-attempts", help="count attempts from zero again")] = False,
+    keep_priority: Annotated[
+        bool, typer.Option("--keep-priority/--normal-priority", help="in the new queue; normal: all alike")
+    ] = True,
+) -> dict[str, Any]:
     """Move jobs that are not active to another queue. They keep their ids.
 
     \b
-    Example:
+    Examples:
       corvo bulk move mail.slow --queue mail --state pending
+      corvo bulk move mail.slow --queue mail --state dead --reset-attempts
     """
-    return {"action": "move", "move_to_queue": to}
+    return {
+        "action": "move",
+        "move_to_queue": to,
+        "reset_attempts": True if reset_attempts else None,
+        "keep_priority": None if keep_priority else False,
+    }
 
 
 @app.command()

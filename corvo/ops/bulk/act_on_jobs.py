@@ -103,7 +103,7 @@ def single(order: Order, ask_id: int, job_id: str) -> Operation:
             return Cancel(ask_id, job_id, order.grace_ms)
         case Action.MOVE:
             assert order.queue is not None
-            return Move(ask_id, job_id, order.queue)
+            return Move(ask_id, job_id, order.queue, order.resets_attempts, order.resets_priority)
         case Action.CHANGE_PRIORITY:
             return ChangePriority(job_id, order.priority, ask_id)
         case Action.HOLD:

@@ -26,6 +26,8 @@ from corvo.state.tables import Tables
 _PAGING = ("cursor", "limit", "sort", "order", "consistent")
 _ONLY_FOR: dict[str, tuple[Action, ...]] = {
     "move_to_queue": (Action.MOVE,),
+    "reset_attempts": (Action.MOVE,),
+    "keep_priority": (Action.MOVE,),
     "priority": (Action.CHANGE_PRIORITY,),
     "reason": (Action.HOLD, Action.REJECT),
     "grace": (Action.CANCEL,),
@@ -51,6 +53,12 @@ class BulkBody(Body, kw_only=True):
     job_ids: Annotated[list[JobId], Meta(min_length=1, max_length=BULK_AT_ONCE_MAX)] | None = None
     filter: Annotated[SearchBody | None, Meta(description="all jobs that match, as in a search, without paging")] = None
     move_to_queue: Annotated[QueueName | None, Meta(description="of `move`")] = None
+    reset_attempts: Annotated[
+        bool | None, Meta(description="of `move`: true counts the attempts of each job from zero again")
+    ] = None
+    keep_priority: Annotated[
+        bool | None, Meta(description="of `move`: false gives each job the priority `normal` in its new queue")
+    ] = None
     priority: Annotated[Literal["critical", "high", "normal"] | None, Meta(description="of `change_priority`")] = None
     reason: Annotated[Reason, Meta(description="of `hold` and `reject`")] = ""
     grace: Annotated[
@@ -141,6 +149,8 @@ def order_of(body: BulkBody, scope: tuple[str, ...] = ()) -> Order:
         "" if body.filter is None else body.filter.queue or "",
         () if body.filter is None else tuple(State(STATE_NAMES.index(name)) for name in body.filter.state),
         scope,
+        bool(body.reset_attempts),
+        body.keep_priority is False,
     )
 
 

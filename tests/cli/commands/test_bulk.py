@@ -67,6 +67,10 @@ def test_each_command_explains_itself_with_an_example(command: str, capsys: pyte
         (["delete"], {"action": "delete"}),
         (["cancel", "--grace", "5s"], {"action": "cancel", "grace": "5s"}),
         (["move", "slow"], {"action": "move", "move_to_queue": "slow"}),
+        (
+            ["move", "slow", "--reset-attempts", "--normal-priority"],
+            {"action": "move", "move_to_queue": "slow", "reset_attempts": True, "keep_priority": False},
+        ),
         (["priority", "high"], {"action": "change_priority", "priority": "high"}),
         (["hold", "--reason", "why"], {"action": "hold", "reason": "why"}),
         (["approve"], {"action": "approve"}),

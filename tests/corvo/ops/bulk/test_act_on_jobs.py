@@ -210,6 +210,21 @@ def test_a_move_to_another_shard_leads_on_whoever_asks_later() -> None:
     assert target.one(act(Action.DELETE, 1, 2, bulk="bulk_other")) == [None, None]
 
 
+@pytest.mark.parametrize("resets", [False, True])
+def test_a_move_resets_attempts_and_priority_on_request(resets: bool) -> None:
+    machine = Machine()
+    machine.apply(enqueue(1, priority=Priority.HIGH, max_retries=1), fetch(), fail(1, token=1))
+    before = machine.job(1)
+    assert (before.attempt, before.priority) == (1, Priority.HIGH)
+    order = Order(Action.MOVE, "other", resets_attempts=resets, resets_priority=resets)
+
+    assert machine.one(ActOnJobs(BULK, 1, order, [job_id(1)], KEPT_MS)) == [None]
+
+    moved = machine.job(1)
+    assert moved.queue == "other"
+    assert (moved.attempt, moved.priority) == ((0, Priority.NORMAL) if resets else (1, Priority.HIGH))
+
+
 def test_an_ack_of_a_job_that_was_held_by_it_is_refused() -> None:
     machine = a_machine_with(State.ACTIVE)
     machine.apply(act(Action.HOLD, 1))

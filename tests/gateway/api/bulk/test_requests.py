@@ -186,6 +186,8 @@ def test_few_become_one_if_somebody_wants_it(bulk_house: BulkHouse) -> None:
         ({"action": "retry", "filter": {"created_before": "yesterday"}}, "filter.created_before"),
         ({"action": "move", "job_ids": [job_id(1)]}, "move_to_queue"),
         ({"action": "move", "job_ids": [job_id(1)], "move_to_queue": "a|b"}, "move_to_queue"),
+        ({"action": "hold", "job_ids": [job_id(1)], "reset_attempts": False}, "reset_attempts"),
+        ({"action": "hold", "job_ids": [job_id(1)], "keep_priority": True}, "keep_priority"),
         ({"action": "change_priority", "job_ids": [job_id(1)]}, "priority"),
     ],
 )
