@@ -28,7 +28,7 @@ from corvo.cli.supervise.local_control import (
     ControlFailed,
     NodeReport,
     NodeRequests,
-    Report,
+    LocalCluster,
     descendants,
     find_node,
     read_report,
@@ -259,7 +259,7 @@ class Cluster:
                 node.handle.terminate()
                 node.handle.send_signal(signal.SIGINT)
 
-    def report(self) -> Report:
+    def report(self) -> LocalCluster:
         nodes = [
             NodeReport(
                 node_id=node.place.node_id,
@@ -272,7 +272,7 @@ class Cluster:
             )
             for node in self.nodes
         ]
-        return Report(str(self._data_dir), self.layout.shards, nodes, [node.url for node in nodes])
+        return LocalCluster(str(self._data_dir), self.layout.shards, nodes, [node.url for node in nodes])
 
     def table(self) -> Table:
         grid = columns("NODE", "URL", "BETWEEN NODES", ">PID", "DATA", "LOG")
@@ -282,7 +282,7 @@ class Cluster:
         return grid
 
 
-def print_status(report: Report, is_json: bool) -> None:
+def print_status(report: LocalCluster, is_json: bool) -> None:
     """Each node with its state: ready, the reason why not, or stopped."""
     states = {node.node_id: _state(node) for node in report.nodes}
     if is_json:

@@ -30,7 +30,7 @@ class NodeReport(msgspec.Struct):
     is_running: bool
 
 
-class Report(msgspec.Struct):
+class LocalCluster(msgspec.Struct):
     """What `corvo local --output json` prints."""
 
     data_dir: str
@@ -76,13 +76,13 @@ class NodeRequests:
         return self._folder / f"{node_id}.{word}"
 
 
-def write_report(data_dir: Path, report: Report) -> None:
+def write_report(data_dir: Path, report: LocalCluster) -> None:
     draft = data_dir / f"{RUNNING}.new"
     draft.write_bytes(msgspec.json.encode(report))
     draft.replace(data_dir / RUNNING)
 
 
-def read_report(data_dir: Path) -> Report:
+def read_report(data_dir: Path) -> LocalCluster:
     """Of the `corvo local` that runs there now."""
     try:
         with (data_dir / "lock").open("r") as lock:
@@ -92,7 +92,7 @@ def read_report(data_dir: Path) -> Report:
                 parent = int(lock.read().strip() or 0)
             else:
                 raise FileNotFoundError  # nobody holds it
-        report = msgspec.json.decode((data_dir / RUNNING).read_bytes(), type=Report)
+        report = msgspec.json.decode((data_dir / RUNNING).read_bytes(), type=LocalCluster)
     except (OSError, ValueError):
         raise ControlFailed(f"no `corvo local` is running in {data_dir}; start one, or name its --data-dir") from None
     for node in report.nodes:
@@ -100,7 +100,7 @@ def read_report(data_dir: Path) -> Report:
     return report
 
 
-def find_node(report: Report, node_id: str) -> NodeReport:
+def find_node(report: LocalCluster, node_id: str) -> NodeReport:
     for node in report.nodes:
         if node.node_id == node_id:
             return node
