@@ -231,7 +231,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "RebuildView": {"rebuilt": True},
     "HistogramView": {"count": 2, "avg": 0.0004, "p50": 0.0003, "p90": 0.0005, "p99": 0.0005},
     "BucketView": {"le": 0.0005, "count": 2},
-    "SnapshotView": {"count": 1, "latest_index": 1000},
+    "SnapshotView": {"count": 1, "latest_index": 1000, "latest_term": 2, "latest_id": "2-1000", "latest_size": 81_920},
     "WorkerView": {"active_jobs": 1, "pool_size": 8, "version": "1.4.2"},
     "Incident": {"at": AT, "process": "shard-0", "reason": "terminated by SIGKILL"},
     "FailureView": {"error": "cannot cancel a job that is completed"},

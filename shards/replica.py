@@ -431,4 +431,5 @@ class Replica:
             waits_for=self._readiness.waits_for(),
             is_synced=self._is_synced,
             uptime_s=(self._monotonic_ns() - self._started_ns) / 1e9,
+            state_bytes=self._disk.estimated_bytes(keys.state_ranges()),
         )

@@ -25,6 +25,7 @@ def status_of(
     waits_for: str,
     is_synced: bool,
     uptime_s: float,
+    state_bytes: int,
 ) -> ShardStatus:
     return ShardStatus(
         shard=shard,
@@ -66,4 +67,6 @@ def status_of(
         refused_total=refused,
         jobs=metrics.jobs,
         waits_for=waits_for,
+        snapshot_term=core.log.snapshot_term,
+        state_bytes=state_bytes,
     )

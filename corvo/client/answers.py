@@ -715,6 +715,12 @@ class SnapshotView(Struct):
     latest_index: int
     # snapshots on their way to other nodes now
     transfers: int
+    # of that entry
+    latest_term: int = 0
+    # term and index; empty while there is none
+    latest_id: str = ""
+    # bytes of the state on disk, estimated without reading it
+    latest_size: int = 0
 
 
 class ShardView(Struct):

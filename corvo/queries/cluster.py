@@ -107,6 +107,8 @@ class ShardStatus(msgspec.Struct, array_like=True):
     refused_total: int = 0  # messages that were not from a replica of this group
     jobs: JobFigures = msgspec.field(default_factory=JobFigures)
     waits_for: str = ""  # what keeps the replica from being up to date; empty: nothing
+    snapshot_term: int = 0  # of the entry before the first one that the log has
+    state_bytes: int = 0  # of the state on disk, about
 
 
 class GetStatus(Query, tag=1020):
@@ -183,6 +185,9 @@ class SnapshotView(msgspec.Struct):
     count: Annotated[int, Meta(description="1, or 0 while the log still has its first entry")]
     latest_index: Annotated[int, Meta(description="the last entry that only the snapshot has")]
     transfers: Annotated[int, Meta(description="snapshots on their way to other nodes now")]
+    latest_term: Annotated[int, Meta(description="of that entry")] = 0
+    latest_id: Annotated[str, Meta(description="term and index; empty while there is none")] = ""
+    latest_size: Annotated[int, Meta(description="bytes of the state on disk, estimated without reading it")] = 0
 
 
 class ShardView(msgspec.Struct):

@@ -71,11 +71,19 @@ def shard_view(shard: int, own: StatusOrError, group: Group) -> ShardView:
         transfers=_transfer_views(group),
         queue_time_hist=histogram_view([own.queue_time_s]),
         apply_time_hist=histogram_view([own.apply_time_s]),
-        snapshot=SnapshotView(
-            count=int(own.log_first_index > 1),
-            latest_index=own.log_first_index - 1,
-            transfers=sum(one.is_outgoing for one in own.transfers),
-        ),
+        snapshot=_snapshot_view(own),
+    )
+
+
+def _snapshot_view(own: ShardStatus) -> SnapshotView:
+    index = own.log_first_index - 1
+    return SnapshotView(
+        count=int(index > 0),
+        latest_index=index,
+        transfers=sum(one.is_outgoing for one in own.transfers),
+        latest_term=own.snapshot_term,
+        latest_id=f"{own.snapshot_term}-{index}" if index else "",
+        latest_size=own.state_bytes,
     )
 
 

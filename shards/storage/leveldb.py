@@ -6,7 +6,7 @@ write, which acknowledges writes that are already lost. After any failed write t
 is never handled, and a handle that failed once fails for ever. Damage is told as `Corrupt`, like that of the log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,10 @@ class Disk:
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         return _scan(self._db, start, stop)
+
+    def estimated_bytes(self, ranges: Iterable[tuple[bytes, bytes]]) -> int:
+        """Of the tables in these ranges. What was written last, and not yet to a table, is not counted."""
+        return sum(self._db.approximate_size(start, stop) for start, stop in ranges)
 
     def frozen(self) -> "Frozen":
         """What is on disk now. Close it soon: until then LevelDB keeps all that is overwritten and deleted."""

@@ -229,11 +229,20 @@ def test_times_are_told_by_shard_and_for_the_node(house: WholeHouse) -> None:
 
 
 def test_snapshot_mirror_and_rebuild_have_the_names_of_the_seeds(house: WholeHouse) -> None:
-    house.shards.statuses[0, ""] = a_status(log_first_index=8, applied_index=12, mirror_cursor=9)
+    house.shards.statuses[0, ""] = a_status(
+        log_first_index=8, applied_index=12, mirror_cursor=9, snapshot_term=3, state_bytes=4096
+    )
 
     status = house.get("/cluster/status").json
 
-    assert status["groups"][0]["snapshot"] == {"count": 1, "latest_index": 7, "transfers": 0}
+    assert status["groups"][0]["snapshot"] == {
+        "count": 1,
+        "latest_index": 7,
+        "transfers": 0,
+        "latest_term": 3,
+        "latest_id": "3-7",
+        "latest_size": 4096,
+    }
     mirror, rebuild = status["sqlite_mirror"], status["sqlite_rebuild"]
     assert (mirror["async"], mirror["dropped"], mirror["lag"]) == (True, 0, 3)
     assert (rebuild["ran"], rebuild["last_success"]) == (True, True)

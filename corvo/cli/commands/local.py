@@ -26,9 +26,9 @@ from corvo.cli.screen.show import columns, cut, plain, table
 from corvo.cli.supervise.local_control import (
     RUNNING,
     ControlFailed,
+    LocalCluster,
     NodeReport,
     NodeRequests,
-    LocalCluster,
     descendants,
     find_node,
     read_report,

@@ -30,6 +30,20 @@ def flip_bit(file: Path, at: int) -> None:
     file.write_bytes(content)
 
 
+# Its size
+
+
+def test_the_size_of_a_range_is_estimated_from_its_tables(tmp_path: Path) -> None:
+    disk = a_disk(tmp_path / "db")
+    assert disk.estimated_bytes([(b"a", b"z")]) == 0
+    disk.write({b"j%02d" % number: bytes(64 * 1024) for number in range(32)})
+    disk.close()
+    disk = Disk(tmp_path / "db", IDENTITY, False)  # a start writes what the log holds to tables
+
+    assert disk.estimated_bytes([(b"j", b"k")]) > 1024 * 1024
+    assert disk.estimated_bytes([(b"a", b"b"), (b"x", b"z")]) == 0
+
+
 # Made once
 
 
