@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit system lint types simulate chaos bench fmt lock docs dist clean
+.PHONY: help setup run test unit system lint types simulate fuzz chaos bench fmt lock docs dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -58,6 +58,10 @@ types: setup ## mypy, strict
 simulate: setup ## whole Raft clusters from seeds: SEEDS=10000, or SEED=4711 to replay one
 	@$(BIN)/python -m tests.simulation.run $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
 
+fuzz: setup ## look for inputs that break a parser: FUZZ_SECONDS=3600 each, FUZZ="jq http" for some of them
+	@$(PIP) --require-hashes -r requirements-fuzz.lock
+	@$(BIN)/python -m tests.fuzz.run $(FUZZ) --seconds $(or $(FUZZ_SECONDS),3600)
+
 chaos: setup ## kill processes of a server under load and check every promise
 	@$(BIN)/python -m chaos.kill_shards
 
@@ -77,11 +81,12 @@ docs: setup ## write docs/reference, client methods and plain commands anew from
 LOCK := $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url \
 	--no-emit-find-links --build-deps-for editable pyproject.toml --output-file
 
-lock: setup ## write the three lock files anew from pyproject.toml
+lock: setup ## write the lock files anew from pyproject.toml
 	@$(PIP) pip-tools
 	@$(LOCK) requirements.lock
 	@$(LOCK) requirements-image.lock --constraint requirements.lock --extra fast --extra postgres
 	@$(LOCK) requirements-dev.lock --constraint requirements-image.lock --extra dev
+	@$(LOCK) requirements-fuzz.lock --constraint requirements-dev.lock --extra fuzz
 
 # Each wheel is built from its own sdist, so the sdists are complete too.
 dist: setup ## build wheels and sdists of corvo-server and corvo-client into ./dist

@@ -167,7 +167,7 @@ class CallTable:
                     self._await_leader(call, refusal, now)
                 else:
                     call.end(refusal)
-            except ValueError as error:  # msgspec's errors are ValueErrors
+            except ValueError as error:
                 faults.append(f"{type(call.ask).__name__}: {error}")
                 call.end(Refusal("INTERNAL_ERROR", f"shard {self.shard} gave an unreadable answer"))
         return faults

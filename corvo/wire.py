@@ -19,10 +19,12 @@ from corvo.queries import QUERIES, AnyQuery
 
 T = TypeVar("T")
 VERSION = 1
+# What msgspec raises for bytes that are not of the type: its own errors, and three others that pass through it.
+UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError)
 _UNSIGNED_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}  # msgpack's first bytes of unsigned integers
 
 encode = msgspec.msgpack.Encoder().encode
-decode_ask = msgspec.msgpack.Decoder(AnyOperation | AnyQuery).decode
+_decode_ask = msgspec.msgpack.Decoder(AnyOperation | AnyQuery).decode
 _ASKS: tuple[type[Operation] | type[Query], ...] = (*OPERATIONS, *QUERIES)
 _RESULT_DECODERS = {ask: msgspec.msgpack.Decoder(ask.result).decode for ask in _ASKS}
 
@@ -78,6 +80,11 @@ def encode_replies(replies: list[Reply]) -> bytes:
     return encode(Replies(VERSION, replies))
 
 
+def decode_ask(raw: bytes) -> Any:
+    """An operation or a query. ValueError when the bytes are neither."""
+    return _decode(_decode_ask, raw)
+
+
 def decode_replies(message: bytes) -> list[Reply]:
     replies: Replies = _decode(_decode_replies, message)
     if replies.version != VERSION:
@@ -86,10 +93,10 @@ def decode_replies(message: bytes) -> list[Reply]:
 
 
 def decode_result(ask: type[Operation] | type[Query], reply: Reply) -> Any:
-    """The result, decoded as the ask's type. Raises the refusal if it was refused."""
+    """The result, decoded as the ask's type. Raises the refusal if it was refused, ValueError if it is neither."""
     if reply.is_refused:
-        raise _decode_refused(reply.result).to_refusal()
-    return _RESULT_DECODERS[ask](reply.result)
+        raise _decode(_decode_refused, reply.result).to_refusal()
+    return _decode(_RESULT_DECODERS[ask], reply.result)
 
 
 def reply_to(call_id: int, result: Any) -> Reply:
@@ -112,7 +119,7 @@ def operations_of(payload: bytes) -> tuple[int, list[Operation]]:
     try:
         entry = decode_entry(payload)
         return entry.now, [decode_operation(raw) for raw in entry.operations]
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise Corrupt(f"an entry of the log cannot be read: {error}") from error
 
 
@@ -130,5 +137,5 @@ def pieces(items: list[T], size_of: Callable[[T], int], bytes_max: int, count_ma
 def _decode(decoder: Any, message: bytes) -> Any:
     try:
         return decoder(message)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"not a message: {error}") from None

@@ -19,6 +19,7 @@ from corvo.model.namespaces import DEFAULT
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_S = 60  # between the issuer's clock and ours
 TOKEN_BYTES_MAX = 8 * 1024
+TIME_MAX = 2**33  # seconds since 1970: the year 2242
 _KEYS_FROM_OUTSIDE = ("jku", "x5u", "jwk", "x5c")  # headers by which a token would name its own key
 _OF_ID_TOKENS = ("nonce", "at_hash", "c_hash")  # claims that no access token has
 
@@ -87,7 +88,7 @@ def verify(
 
 def _check_times(claims: Mapping[str, Any], now_s: int) -> None:
     for name in ("exp", "nbf", "iat"):
-        if name in claims and (not isinstance(claims[name], int | float) or isinstance(claims[name], bool)):
+        if name in claims and not _is_time(claims[name]):
             raise BadToken(f"{name} is no time")
     if "exp" not in claims:
         raise BadToken("it never expires")
@@ -96,6 +97,11 @@ def _check_times(claims: Mapping[str, Any], now_s: int) -> None:
     for name in ("nbf", "iat"):
         if claims.get(name, 0) > now_s + LEEWAY_S:
             raise BadToken(f"{name} is in the future")
+
+
+def _is_time(value: Any) -> bool:
+    """Python's JSON has NaN, which is never over, and infinity."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= TIME_MAX
 
 
 def _check_parties(claims: Mapping[str, Any], expected: Expected) -> None:

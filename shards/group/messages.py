@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from corvo.wire import Call, Reply
+from corvo.wire import UNREADABLE, Call, Reply
 from shards import raft
 from shards.snapshots.messages import SnapshotEnded, SnapshotOffer, SnapshotPiece, SnapshotWant
 
@@ -110,7 +110,7 @@ def seal(group: str, sender: str, body: MessageBody) -> bytes:
 def unseal(group: str, frame: bytes) -> PeerMessage:
     try:
         envelope = _decode(frame)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Misaddressed(f"not a message: {error}") from None
     if envelope.version != VERSION:
         raise Misaddressed(f"{envelope.sender} speaks version {envelope.version} between nodes, this node {VERSION}")

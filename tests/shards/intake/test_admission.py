@@ -163,7 +163,10 @@ def test_an_enqueue_that_was_turned_away_wakes_nobody(at: AtTheDoor, monkeypatch
     assert at.batch() == [], "an empty fetch must not become an entry of the log"
 
 
-@pytest.mark.parametrize("raw", [b"\xc0", b"\x92\x01", b"\x93\xcd\x03\xe7\x01\x02", b"\xff" * 40])
+A_FIELD_TOO_DEEP = b"\x93\x01\x90" + b"\x91" * 3_000 + b"\x90"  # behind those that are known, and skipped
+
+
+@pytest.mark.parametrize("raw", [b"\xc0", b"\x92\x01", b"\x93\xcd\x03\xe7\x01\x02", b"\xff" * 40, A_FIELD_TOO_DEEP])
 def test_an_unknown_ask_is_refused_by_itself(at: AtTheDoor, raw: bytes) -> None:
     at.asked[PEER, 7] = GetJob
 
