@@ -74,6 +74,12 @@ def test_kustomize_knows_every_file() -> None:
     assert container()["envFrom"] == [{"configMapRef": {"name": generated["name"]}}]
 
 
+def test_the_folder_itself_can_be_applied() -> None:
+    (kustomization,) = documents((BASE.parent / "kustomization.yaml").read_text())
+
+    assert kustomization["resources"] == [BASE.name]
+
+
 def test_every_variable_is_a_setting_that_the_server_accepts() -> None:
     given = [*variables(), *(variable["name"] for variable in container()["env"])]
     given.remove("CORVO_API_KEY_FILE")  # of `corvo` in the pod, not of the server
