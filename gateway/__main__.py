@@ -19,7 +19,7 @@ from corvo.endpoint import PlanContext
 from corvo.model import audit
 from corvo.model.access_records import RateLimit
 from corvo.model.ids import Minter
-from corvo.runtime.addresses import is_loopback, split_address
+from corvo.runtime.addresses import is_loopback, parse_networks, split_address
 from corvo.runtime.admin_password import BadPassword, read_password
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
@@ -27,12 +27,16 @@ from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
 from corvo.runtime.origins import parse_origins
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
+from corvo.runtime.secret_file import BadSecretFile, client_secret
 from corvo.runtime.settings import Settings
 from gateway.access.audit_writer import AuditWriter
 from gateway.access.auditing import Auditing
 from gateway.access.guard import Guard, Policy
 from gateway.access.key_uses import KeyUses
+from gateway.access.late_sign_on import LateSignOn, SignOnOptions
 from gateway.access.login import Login
+from gateway.access.person_sessions import PersonSessions
+from gateway.access.proxy_headers import ProxyHeaders
 from gateway.access.registry import Registry
 from gateway.access.sessions import AdminPassword
 from gateway.api.access import AccessEndpoints
@@ -79,15 +83,15 @@ def main() -> int:
         log.error(str(error))
         return 1
     try:
-        policy = _policy(settings)
-    except BadPassword as error:
+        policy, sign_on_options = _policy(settings), _sign_on_options(settings)
+    except (BadPassword, BadSecretFile) as error:
         log.error(str(error))
         return 1
     listener = _inherited() if options.listener else open_listener(*split_address(settings.bind))
     if is_clustered(settings):
         os.nice(4)  # a request may wait; a shard that is silent for half a second is considered dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate, policy))
+        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate, policy, sign_on_options))
     log.info("stopped")
     lock.close()
     return 0
@@ -128,6 +132,11 @@ def _policy(settings: Settings) -> Policy:
     )
 
 
+def _sign_on_options(settings: Settings) -> SignOnOptions:
+    audiences = tuple(filter(None, (part.strip() for part in settings.oidc_audiences.split(","))))
+    return SignOnOptions(audiences, settings.public_url, client_secret(settings))
+
+
 async def _run(
     settings: Settings,
     run_dir: Path,
@@ -135,6 +144,7 @@ async def _run(
     listener: socket.socket,
     certificate: Certificate | None,
     policy: Policy,
+    sign_on_options: SignOnOptions,
 ) -> None:
     draining = asyncio.Event()
     stop = asyncio.Event()
@@ -150,7 +160,6 @@ async def _run(
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
     composed = ComposedEndpoints(shards, fetching, read_db, health, EventListener(shards, draining), rebuilding)
-    pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id)
     context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
     registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
@@ -158,13 +167,19 @@ async def _run(
     streams = Streams(shards, fetching, limits)
     seat = f"{settings.node_id}/{number}"  # the next process with this name takes over its bulk operations at once
     bulks = Bulks(shards, read_db, context, seat, draining)
-    guard = Guard(context, registry, policy, note_use=key_uses.note)
+    audit_writer = AuditWriter(lambda ask, timeout_s: shards.ask(audit.SHARD, ask, timeout_s=timeout_s), mint.claim_id)
+    sessions = PersonSessions(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s), registry, audit_writer)
+    sign_on = LateSignOn(registry, sessions, sign_on_options)
+    pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id, sign_on)
+    proxies = ProxyHeaders(registry, parse_networks(settings.trusted_proxies))
+    guard = Guard(context, registry, policy, sign_on, proxies, note_use=key_uses.note)
     access = AccessEndpoints(registry, guard.has_password)
-    login = Login(guard, is_secure=certificate is not None)
+    is_secure = certificate is not None or settings.public_url.startswith("https://")
+    login = Login(guard, is_secure, sessions)
     served = composed.by_name() | bulks.by_name() | access.by_name() | login.by_name()
     auditing = Auditing(
         ENDPOINTS,
-        AuditWriter(lambda ask, timeout_s: shards.ask(audit.SHARD, ask, timeout_s=timeout_s), mint.claim_id),
+        audit_writer,
         Looking(shards, ENDPOINTS),
         settings.audit_payload_reads == "on",
         guard.known_key,
@@ -204,6 +219,7 @@ async def _run(
         await key_uses.stop()
         await auditing.stop()
         await registry.stop()
+        await sign_on.close()
         shards.close()
         read_db.close()
 

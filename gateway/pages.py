@@ -1,5 +1,6 @@
 """Pages beside the interface of jobs: health for machines, figures for Prometheus, documents for people."""
 
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from corvo.model.errors import Refusal
 from corvo.queries.cluster import ShardStatus
 from corvo.queries.queues import QueueView
+from gateway.access.late_sign_on import CALLBACK_PATH, LOGIN_PATH, LateSignOn
 from gateway.docs_page import SECURITY_POLICY, page
 from gateway.health import Health, NodeState, ShardHealth
 from gateway.http.messages import ErrorBody, to_json
@@ -63,8 +65,15 @@ class HealthView(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 class Pages:
     def __init__(
-        self, health: Health, metrics: Metrics, read_db: ReadDb, endpoints: "tuple[Endpoint, ...]", node_id: str
+        self,
+        health: Health,
+        metrics: Metrics,
+        read_db: ReadDb,
+        endpoints: "tuple[Endpoint, ...]",
+        node_id: str,
+        sign_on: LateSignOn | None = None,
     ) -> None:
+        self._sign_on = sign_on
         self._health = health
         self._metrics = metrics
         self._read_db = read_db
@@ -82,6 +91,7 @@ class Pages:
                 *(Route(path, self.metrics) for path in METRICS_PATHS),
                 Route("/openapi.json", self._describe),
                 Route("/docs", self._show),
+                *_sign_on_routes(self._sign_on),
             ],
             exception_handlers={404: _unknown, 405: _wrong_method},
         )
@@ -128,6 +138,27 @@ class Pages:
 
     async def _show(self, request: Request) -> Response:
         return HTMLResponse(self._docs, headers={"content-security-policy": SECURITY_POLICY})
+
+
+def _sign_on_routes(sign_on: LateSignOn | None) -> list[Route]:
+    """Open to everybody: they are the way in."""
+    if sign_on is None:
+        return []
+    return [
+        Route(LOGIN_PATH, _refusing(sign_on.login), methods=["GET"]),
+        Route(CALLBACK_PATH, _refusing(sign_on.callback), methods=["GET"]),
+    ]
+
+
+def _refusing(serve: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    async def served(request: Request) -> Response:
+        try:
+            return await serve(request)
+        except Refusal as refusal:
+            body = ErrorBody(refusal.message, refusal.code, refusal.field, refusal.retry_after_ms)
+            return _json(refusal.status, body)
+
+    return served
 
 
 def _health(request: Request, state: NodeState, word: str, faults: list[str]) -> Response:

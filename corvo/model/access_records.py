@@ -16,6 +16,7 @@ from corvo.model.access import ROLES, Permission, Principal
 from corvo.model.namespaces import DEFAULT
 
 T = TypeVar("T")
+OIDC = "oidc"  # the provider of the sign-on settings that sign people on here
 
 
 class ApiKey(msgspec.Struct, array_like=True, frozen=True):
@@ -34,10 +35,17 @@ class ApiKey(msgspec.Struct, array_like=True, frozen=True):
     expires_at: int = 0
     last_used_at: int = 0  # about a minute late; a change of it does not raise the version
     replaces: str = ""  # hash of the key that this one rotates out
+    issuer: str = ""  # of a session: who vouched for the person that signed on
+    subject: str = ""  # the person's id at the issuer
 
     @property
     def all_roles(self) -> tuple[str, ...]:
         return (self.role, *(role for role in self.roles if role != self.role))
+
+    @property
+    def is_session(self) -> bool:
+        """Of a person's browser, made by a sign-on."""
+        return bool(self.issuer)
 
     def is_valid(self, now_ns: int) -> bool:
         return self.is_enabled and (not self.expires_at or now_ns < self.expires_at)
@@ -121,10 +129,15 @@ class AccessState(msgspec.Struct):
         """Of all of them together; a role that does not exist allows nothing."""
         return tuple(permission for role in roles for permission in self.find_role(role) or ())
 
+    def vouches_for(self, key: ApiKey) -> bool:
+        """Whether a session is of the issuer that the settings name now. Other keys need none."""
+        is_ours = self.sso.provider == OIDC and self.sso.oidc_issuer_url == key.issuer
+        return not key.is_session or is_ours
+
     def principal_of(self, key: ApiKey) -> Principal:
         return Principal(
             name=key.name,
-            kind="key",
+            kind="person" if key.is_session else "key",
             roles=key.all_roles,
             permissions=self.permissions_of(key.all_roles),
             namespace=key.namespace,

@@ -94,6 +94,7 @@ BULK_GET_BYTES_MAX = 32 * 1024 * 1024  # payloads in one answer with many jobs
 UPKEEP_JOBS_PER_ENTRY = 500  # timers due at the same time are handled in slices, so that one entry stays short
 ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not store a thousand backtraces
 
+SESSIONS_PER_PERSON_MAX = 10  # a sign-on beyond these ends the oldest
 KEYS_MAX = 10_000  # API keys of the cluster: every gateway has a copy of all
 KEYS_PER_NAMESPACE_MAX = 1_000  # of a namespace other than `default`: one tenant must not use them up
 EXPIRED_KEY_KEPT_MS = 30 * 24 * 3600 * 1000  # an expired key is listed this long; then a new one may take its place

@@ -13,11 +13,13 @@ import msgspec
 from corvo.endpoint import Endpoint, Operation
 from corvo.ops.access import (
     bind_role,
+    close_session,
     create_key,
     create_namespace,
     delete_key,
     delete_namespace,
     delete_role,
+    open_session,
     put_role,
     rotate_key,
     set_quotas,
@@ -120,6 +122,8 @@ OPERATIONS: tuple[type[Operation], ...] = (
     set_quotas.SetQuotas,
     set_sso.SetSso,
     touch_keys.TouchKeys,
+    open_session.OpenSession,
+    close_session.CloseSession,
     promote.Promote,
     reclaim.Reclaim,
     name_node.NameNode,

@@ -1,6 +1,8 @@
 """Changes to the records of access, and who may make them (`corvo/model/granting.py`). All of it is decided where the
 change is applied: what a gateway knows may be a moment old."""
 
+from collections.abc import Collection
+
 from corvo.model.access import ROLES, Permission
 from corvo.model.access_records import AccessState, ApiKey, NamespaceRecord, NamespaceState
 from corvo.model.errors import Refusal
@@ -56,13 +58,14 @@ def check_change(state: AccessState, granter: Granter, before: ApiKey | None, af
     check_grant(state, granter, after, "the key")
 
 
-def make_room_for_key(tables: Tables, namespace: str) -> None:
-    """Refuse one too many, and forget keys that expired long ago. Called last: what it forgets stays forgotten."""
+def make_room_for_key(tables: Tables, namespace: str, ended: Collection[str] = ()) -> None:
+    """Refuse one too many, and forget keys that expired long ago or have `ended`. Called last: what it forgets stays
+    forgotten."""
     access, now = tables.access, tables.now
     forgotten = [
         key.key_hash
         for key in access.state.keys.values()
-        if key.expires_at and key.expires_at + EXPIRED_KEY_KEPT_MS * 1_000_000 < now
+        if key.key_hash in ended or (key.expires_at and key.expires_at + EXPIRED_KEY_KEPT_MS * 1_000_000 < now)
     ]
     inside = sum(key.namespace == namespace for key in access.state.keys.values())
     of_namespace = inside - sum(access.state.keys[key_hash].namespace == namespace for key_hash in forgotten)

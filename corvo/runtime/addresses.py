@@ -1,6 +1,9 @@
 """Addresses as users write them: `host:port`, `[::1]:port`, `:port`. Pure: nothing is resolved or connected to."""
 
 import ipaddress
+from urllib.parse import urlsplit
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PORT_MAX = 65_535
 EVERYWHERE = ("0.0.0.0", "::")
@@ -42,3 +45,22 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """`10.0.0.0/8,192.168.1.7`. Raises ValueError with a sentence."""
+    networks = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            networks.append(ipaddress.ip_network(part))
+        except ValueError as error:
+            raise ValueError(f"{part!r} is no network: {error}") from None
+    return tuple(networks)
+
+
+def check_public_url(url: str) -> None:
+    """`https://corvo.example.com`, without a path. ValueError with a sentence."""
+    parts = urlsplit(url)
+    is_bare = parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username)
+    if url and not (parts.scheme in ("http", "https") and parts.hostname and is_bare):
+        raise ValueError("expected an address without a path, such as https://corvo.example.com")

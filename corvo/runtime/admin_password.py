@@ -4,11 +4,10 @@ It stands in a file. Settings, command lines and logs hold the path of that file
 it for itself. Not part of the pure core, because it reads a file.
 """
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corvo.runtime.addresses import is_loopback
+from corvo.runtime.secret_file import BadSecretFile, read_private
 
 if TYPE_CHECKING:  # settings.py stands beside this module
     from corvo.runtime.settings import Settings
@@ -27,16 +26,9 @@ def read_password(path: str) -> str | None:
     if not path:
         return None
     try:
-        with Path(path).open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            content = file.read(LENGTH_MAX + 2)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadPassword(
-            f"the admin password {path} cannot be read: {reason}; choose another --admin-password-file"
-        ) from None
-    if mode & 0o007:  # the group may read it: a Kubernetes volume belongs to a group
-        raise BadPassword(f"the admin password {path} is open to everybody; keep it to yourself: chmod 600 {path}")
+        content = read_private(path, "the admin password", "--admin-password-file")
+    except BadSecretFile as error:
+        raise BadPassword(str(error)) from None
     password = content.strip().decode("latin-1")
     if not LENGTH_MIN <= len(password) <= LENGTH_MAX:
         raise BadPassword(

@@ -28,7 +28,7 @@ from corvo.model.limits import (
     WORKER_TIMEOUT_MS_MIN,
 )
 from corvo.model.timestamps import parse_duration
-from corvo.runtime.addresses import split_address
+from corvo.runtime.addresses import check_public_url, parse_networks, split_address
 from corvo.runtime.clustering import faults_of
 from corvo.runtime.origins import parse_origins
 from corvo.runtime.read_db import parse_read_db, without_password
@@ -49,6 +49,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "auto"
     admin_password_file: Annotated[
         str, Meta(description="file with a password that is accepted as the key of an admin; its owner's alone")
+    ] = ""
+    public_url: Annotated[
+        str, Meta(description="address at which browsers reach this server, for sign-on: https://corvo.example.com")
+    ] = ""
+    oidc_client_secret_file: Annotated[
+        str, Meta(description="file with the client's secret at the sign-on issuer, where it needs one; its owner's")
+    ] = ""
+    oidc_audiences: Annotated[
+        str, Meta(description="further audiences of access tokens that count here, comma-separated, beside the client")
+    ] = ""
+    trusted_proxies: Annotated[
+        str, Meta(description="addresses or networks of proxies that may vouch for people by headers, comma-separated")
     ] = ""
     tls_cert: Annotated[
         str, Meta(description="file with the certificate and its chain (PEM); turns HTTP off and HTTPS on")
@@ -255,6 +267,8 @@ def worker_timeout_ms(text: str) -> int:
 _PARSED: tuple[tuple[str, Callable[[Any], object], Callable[[Any], str]], ...] = (
     ("bind", split_address, repr),
     ("read_db", parse_read_db, lambda text: repr(without_password(text))),
+    ("public_url", check_public_url, repr),
+    ("trusted_proxies", parse_networks, repr),
     ("hang_timeout", _check_hang_timeout, "{:g}".format),
     ("cors_origins", parse_origins, repr),
     ("retention", retention_ms, repr),

@@ -199,7 +199,7 @@ ECOSYSTEM = Section(
         not_yet("phase-5-rust", "Rust client", "languages", "None."),
         not_yet("phase-5-haskell", "Haskell client", "languages", "None."),
         differs("phase-6-tenants", "multi-tenancy", "Lists are not separate yet.", get("/namespaces")),
-        differs("phase-6-auth", "API keys, SSO", "Keys; sign-on is not switched on yet.", get("/auth/keys")),
+        works("phase-6-auth", "API keys, SSO", "Keys; [sign-on](../how-to/sign-on.md).", get("/settings/sso")),
         works("phase-6-rbac", "RBAC", "`corvo roles`.", get("/auth/roles")),
         not_yet(
             "phase-6-backup",

@@ -199,7 +199,7 @@ class Guard:
         digest = sha256(claims.credential).digest()
         return (
             self._by_password(digest, claims, request)
-            or await self._by_token(claims)
+            or await self._by_token(digest, claims)
             or await self._by_key(digest, claims, request)
         )
 
@@ -243,11 +243,12 @@ class Guard:
         )
         return self._remember(digest, claims, self._chosen(principal, claims))
 
-    async def _by_token(self, claims: SenderClaims) -> Admitted | None:
+    async def _by_token(self, digest: bytes, claims: SenderClaims) -> Admitted | None:
         assert claims.credential is not None
         if self._sign_on is None or not self._sign_on.is_on or not looks_like_token(claims.credential):
             return None
-        return self._chosen(await self._sign_on.principal(claims.credential.decode("latin-1")), claims)
+        principal = await self._sign_on.principal(claims.credential.decode("latin-1"))
+        return self._remember(digest, claims, self._chosen(principal, claims))
 
     async def _by_key(self, digest: bytes, claims: SenderClaims, request: Request) -> Admitted:
         assert claims.credential is not None and self._registry is not None
@@ -268,6 +269,8 @@ class Guard:
         key = self._registry.key(key_hash)
         if key is None or not key.is_valid(self._clock_ns()) or not self._is_active(key.namespace):
             return None
+        if not self._registry.state.vouches_for(key):
+            return None  # a session of an issuer that the settings do not name any more
         return self._registry.principal_of(key)
 
     def _chosen(self, principal: Principal, claims: SenderClaims) -> Admitted:
@@ -348,7 +351,7 @@ class Guard:
             return self._may_be_open
         if principal.kind == "password":
             return True
-        if principal.kind == "key":
+        if principal.key_hash:
             now = self._principal_of(principal.key_hash)
             return now is not None and _has_same_rights(now, principal)
         return self._sso == registry.sso and registry.permissions_of(principal.roles) == principal.permissions

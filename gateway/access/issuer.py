@@ -1,11 +1,12 @@
 """An OpenID Connect issuer over HTTP: its description, its keys, and the exchange of a code for tokens.
 
 Keys are kept for `KEYS_S`. A token that names an unknown key makes us fetch them again, at most once a minute, however
-many such tokens come. While the issuer cannot be reached, known keys are used until they are `KEYS_OLDEST_S` old; after
-that no token counts.
+many such tokens come. A fetch that failed is tried again after `RETRY_S`. While the issuer cannot be reached, known
+keys are used until they are `KEYS_OLDEST_S` old; after that no token counts.
 """
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,8 @@ ANSWER_BYTES_MAX = 512 * 1024
 ASK_S = 5.0
 KEYS_S = 3_600.0
 KEYS_OLDEST_S = 24 * 3_600.0
-AGAIN_S = 60.0  # between two fetches of keys
+AGAIN_S = 60.0  # between two fetches for tokens that name an unknown key
+RETRY_S = 5.0  # after a fetch that failed
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 log = structlog.get_logger()
@@ -44,6 +46,13 @@ class Tokens(msgspec.Struct):
 
 class IssuerUnavailable(Exception):
     """It cannot be reached, or what it says cannot be used. For the log."""
+
+
+def _authorities() -> ssl.SSLContext:
+    """Those of `SSL_CERT_FILE`, of the machine and of httpx: a company's issuer may have an authority of its own."""
+    context = httpx.create_ssl_context()
+    context.load_default_certs()
+    return context
 
 
 def unavailable() -> Refusal:
@@ -67,12 +76,15 @@ class Issuer:
     ) -> None:
         self.url = url
         # No redirects and no proxy from the environment: the address that an admin gave is the one that is asked.
-        self._client = client or httpx.AsyncClient(timeout=ASK_S, follow_redirects=False, trust_env=False)
+        self._client = client or httpx.AsyncClient(
+            timeout=ASK_S, follow_redirects=False, trust_env=False, verify=_authorities()
+        )
         self._clock_s = clock_s
         self._description: Description | None = None
         self._keys: KeySet | None = None
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
+        self._looked_at = float("-inf")  # when keys were last fetched because a token named an unknown one
         self._turn = asyncio.Lock()  # one fetch at a time; the others wait for it
 
     async def description(self) -> Description:
@@ -95,7 +107,10 @@ class Issuer:
         if self._must_fetch(kid):
             async with self._turn:
                 if self._must_fetch(kid):
+                    is_known = self._keys is None or self._knows(kid)
                     await self._fetch()
+                    if not is_known:
+                        self._looked_at = self._clock_s()
         age_s = self._clock_s() - self._fetched_at
         if self._keys is None or age_s > KEYS_OLDEST_S:
             raise IssuerUnavailable("its keys are unknown, or too old")
@@ -103,11 +118,12 @@ class Issuer:
 
     def _must_fetch(self, kid: str) -> bool:
         now = self._clock_s()
-        if now - self._tried_at < AGAIN_S:
-            return False
         if self._keys is None or now - self._fetched_at >= KEYS_S:
-            return True
-        return kid not in {key.kid for key in self._keys.keys}
+            return now - self._tried_at >= RETRY_S
+        return now - self._looked_at >= AGAIN_S and not self._knows(kid)
+
+    def _knows(self, kid: str) -> bool:
+        return self._keys is not None and any(key.kid == kid for key in self._keys.keys)
 
     async def _fetch(self) -> None:
         try:

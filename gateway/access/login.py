@@ -1,4 +1,7 @@
-"""`POST /auth/login` and `/auth/logout`: the cookie by which pages of this server use the interface."""
+"""`POST /auth/login` and `/auth/logout`: the cookie by which pages of this server use the interface.
+
+A logout ends the session of a person who signed on; a key that a browser was given stays, for programs may use it.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,8 +9,9 @@ from typing import Any
 from corvo.endpoint import Answer
 from corvo.model.errors import invalid
 from corvo.queries.sessions import LoggedIn, LoggedOut, LoginBody
-from gateway.access.credentials import SenderClaims
+from gateway.access.credentials import SenderClaims, hash_of
 from gateway.access.guard import Guard
+from gateway.access.person_sessions import PersonSessions
 from gateway.access.sessions import SESSION_S, clear_cookie, set_cookie
 from gateway.http.messages import Request
 
@@ -15,10 +19,11 @@ Handler = Callable[[Any, Request], Awaitable[Answer]]
 
 
 class Login:
-    def __init__(self, guard: Guard, is_secure: bool) -> None:
-        """`is_secure`: whether this server speaks TLS."""
+    def __init__(self, guard: Guard, is_secure: bool, sessions: PersonSessions | None = None) -> None:
+        """`is_secure`: whether browsers reach this server by TLS. `sessions`: of people who signed on."""
         self._guard = guard
         self._is_secure = is_secure
+        self._sessions = sessions
 
     def by_name(self) -> dict[str, Handler]:
         return {"login": self.login, "logout": self.logout}
@@ -36,6 +41,8 @@ class Login:
 
     async def logout(self, body: None, request: Request) -> Answer:
         claims = self._guard.check_page(request)
+        if self._sessions is not None and claims.credential is not None and claims.is_cookie:
+            await self._sessions.close(hash_of(claims.credential), request.scope)
         return _with_cookie(LoggedOut("ok"), clear_cookie(self._must_be_secure(claims)))
 
     def _must_be_secure(self, claims: SenderClaims) -> bool:

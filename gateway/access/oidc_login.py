@@ -10,8 +10,9 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from html import escape
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -22,10 +23,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from gateway.access.issuer import IssuerUnavailable, unavailable
+from gateway.access.late_sign_on import CALLBACK_PATH
 from gateway.access.sign_on import SignOn
 
-LOGIN_PATH = "/auth/oidc/login"
-CALLBACK_PATH = "/auth/oidc/callback"
 COOKIE = "corvo_sign_on"
 LOGIN_S = 600  # from the first step to the second
 SESSION_S = 8 * 3_600
@@ -35,8 +35,8 @@ _POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancest
 
 log = structlog.get_logger()
 
-# (principal, subject, when it expires in ns since 1970) → the secret of the session
-OpenSession = Callable[[Principal, str, int], Awaitable[str]]
+# (principal, issuer, subject, when it expires in ns since 1970, scope of the request) → the secret of the session
+OpenSession = Callable[[Principal, str, str, int, MutableMapping[str, Any]], Awaitable[str]]
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -105,12 +105,13 @@ class OidcLogin:
         if "error" in given or not given.get("code"):
             log.info("the issuer refused a sign-on", error=given.get("error", "")[:100])
             raise _failed("the issuer refused the sign-on; begin again")
+        issuer = self._sign_on.issuer().url
         identity = await self._sign_on.identify(await self._id_token(request, attempt), "id", attempt.nonce)
         principal = self._sign_on.to_principal(identity)
         if not principal.permissions:
             raise Refusal("FORBIDDEN", f"{principal.name} has no role here: an admin maps a group of the issuer to one")
         ends_at = int(self._clock_s()) + SESSION_S
-        secret = await self._open_session(principal, identity.subject, ends_at * 1_000_000_000)
+        secret = await self._open_session(principal, issuer, identity.subject, ends_at * 1_000_000_000, request.scope)
         log.info("signed on", person=principal.name, roles=principal.roles, namespace=principal.namespace)
         # A page that leads on, instead of a redirect: after one that began at the issuer's site, the browser would not
         # send the cookie (SameSite=Strict) with the next request.
@@ -120,7 +121,7 @@ class OidcLogin:
             headers={"content-security-policy": _POLICY, "cache-control": "no-store"},
         )
         self._keep(response, request, "", 0)
-        response.headers.append("set-cookie", self._session_cookie(secret, _is_secure(request), SESSION_S))
+        response.headers.append("set-cookie", self._session_cookie(secret, self._is_secure(request), SESSION_S))
         return response
 
     async def _id_token(self, request: Request, attempt: Attempt) -> str:
@@ -152,6 +153,10 @@ class OidcLogin:
             raise Refusal("BAD_REQUEST", "sign-on needs the address of this server: start it with --public-url")
         return f"{request.url.scheme}://{host}{CALLBACK_PATH}"
 
+    def _is_secure(self, request: Request) -> bool:
+        """Also behind a proxy that speaks TLS for us."""
+        return request.url.scheme == "https" or self._public_url.startswith("https://")
+
     def _keep(self, response: Response, request: Request, value: str, seconds: int) -> None:
         """Lax: the callback is a navigation that another site begins."""
         response.set_cookie(
@@ -159,7 +164,7 @@ class OidcLogin:
             value,
             max_age=seconds,
             path="/auth/oidc",
-            secure=_is_secure(request),
+            secure=self._is_secure(request),
             httponly=True,
             samesite="lax",
         )
@@ -179,10 +184,6 @@ def _local(target: str) -> str:
     if not is_path or len(target) > 1_000 or not target.isascii() or not target.isprintable() or " " in target:
         raise Refusal("BAD_REQUEST", "next must be a path of this server, such as /ui/")
     return target
-
-
-def _is_secure(request: Request) -> bool:
-    return request.url.scheme == "https"
 
 
 def _failed(message: str) -> Refusal:

@@ -5,14 +5,15 @@ refused: everybody can write headers, and nobody should learn from an answer tha
 """
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address
 
 import structlog
 
 from corvo.model.access import Principal
 from corvo.model.limits import NAMESPACE
 from corvo.model.namespaces import DEFAULT
-from gateway.access.sign_on import AccessCopy
+from corvo.runtime.addresses import Network
+from gateway.access.access_copy import AccessCopy
 
 SUBJECT = b"x-corvo-saml-subject"
 ROLE = b"x-corvo-saml-role"
@@ -22,19 +23,6 @@ _ALL = (SUBJECT, ROLE, ROLES, NAMESPACE_HEADER)
 ROLES_MAX = 32
 
 log = structlog.get_logger()
-
-Network = IPv4Network | IPv6Network
-
-
-def parse_networks(text: str) -> tuple[Network, ...]:
-    """`10.0.0.0/8,192.168.1.7`. Raises ValueError with a sentence."""
-    networks = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        try:
-            networks.append(ip_network(part))
-        except ValueError as error:
-            raise ValueError(f"{part!r} is no network: {error}") from None
-    return tuple(networks)
 
 
 class ProxyHeaders:

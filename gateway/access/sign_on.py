@@ -6,32 +6,20 @@ settings change, so that a client pays for one signature, not for one a request.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable
 
 import structlog
 
-from corvo.model.access import Permission, Principal
-from corvo.model.access_records import NamespaceRecord, SsoSettings
+from corvo.model.access import Principal
+from corvo.model.access_records import OIDC
+from gateway.access.access_copy import AccessCopy
 from gateway.access.credentials import refused
 from gateway.access.issuer import Issuer, IssuerUnavailable, unavailable
 from gateway.access.tokens import BadToken, Expected, TokenIdentity, key_id, verify
 
 TOKENS_MAX = 10_000  # remembered
-OIDC = "oidc"
 
 log = structlog.get_logger()
-
-
-class AccessCopy(Protocol):
-    """What sign-on needs of the registry."""
-
-    version: int
-    sso: SsoSettings
-
-    def permissions_of(self, roles: Iterable[str]) -> tuple[Permission, ...]: ...
-
-    def namespace(self, name: str) -> NamespaceRecord | None: ...
 
 
 class SignOn:
@@ -126,13 +114,17 @@ class SignOn:
             self._issuer = self._make_issuer(self._registry.sso.oidc_issuer_url)
         return self._issuer
 
+    async def close(self) -> None:
+        if self._issuer is not None:
+            await self._issuer.close()
+
     def _follow(self) -> None:
         """Changed roles, namespaces or settings count at once, also for tokens that were verified before."""
         if self._version != self._registry.version:
             self._version = self._registry.version
             self._known = {}
             if self._issuer is not None and self._issuer.url != self._registry.sso.oidc_issuer_url:
-                self._issuer = None
+                self._issuer = None  # its connections end with it
 
 
 def _digest(token: str) -> bytes:

@@ -14,6 +14,8 @@ from corvo.model.access_records import (
     SsoSettings,
 )
 from corvo.model.granting import Granter
+from corvo.ops.access.close_session import CloseSession
+from corvo.ops.access.open_session import OpenSession
 from corvo.ops.access.set_sso import SetSso
 from corvo.queries.access.follow_access import FollowAccess
 from corvo.queries.access.keys import GetKey, ListKeys
@@ -53,7 +55,12 @@ KEYS: dict[str, bytes] = {
     "access_version": keys.ACCESS_VERSION,
 }
 GRANTER = Granter("ops", "acme", (Permission("*", ("*",)),), ("emails.*",), True)
-OPERATIONS: dict[str, Any] = {"set_sso": SetSso(GRANTER, SSO)}
+SESSION = ApiKey(HASH, "ada", "sk_4bT9xQ2a", "acme", "operator", expires_at=AT, issuer="https://a.example", subject="u-1")
+OPERATIONS: dict[str, Any] = {
+    "set_sso": SetSso(GRANTER, SSO),
+    "open_session": OpenSession(SESSION),
+    "close_session": CloseSession(HASH),
+}
 QUERIES: dict[str, Any] = {
     "follow_access": FollowAccess(7),
     "list_keys": ListKeys(GRANTER),

@@ -45,6 +45,7 @@ from corvo.runtime.process import (
     write_identity,
     write_settings,
 )
+from corvo.runtime.secret_file import BadSecretFile, client_secret
 from corvo.runtime.settings import Settings
 
 FILES_MAX = 65_536  # descriptors a process may open: one per connection, and a thousand is the usual default
@@ -102,7 +103,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
 
 def _settled(settings: Settings) -> Settings:
     """What depends on where and how we were started, decided for the processes, which run in the data directory."""
-    files = ("cluster_secret_file", "admin_password_file", "tls_cert", "tls_key")
+    files = ("cluster_secret_file", "admin_password_file", "oidc_client_secret_file", "tls_cert", "tls_key")
     if settings.bootstrap and not settings.cluster_secret_file:
         settings = msgspec.structs.replace(settings, cluster_secret_file=str(Path(settings.data_dir, SECRET)))
     return msgspec.structs.replace(
@@ -212,7 +213,8 @@ def check_credentials(settings: Settings) -> None:
         raise CannotStart(fault)
     try:
         read_password(settings.admin_password_file)
-    except BadPassword as error:
+        client_secret(settings)
+    except (BadPassword, BadSecretFile) as error:
         raise CannotStart(str(error)) from None
 
 

@@ -26,6 +26,7 @@ class KeyView(msgspec.Struct, kw_only=True, omit_defaults=True):
     last_used_at: Annotated[str | None, Meta(description="about a minute late")] = None
     expires_at: str | None = None
     replaces: Annotated[str, Meta(description="hash of the key that it rotates out")] = ""
+    issuer: Annotated[str, Meta(description="of the session of a person: who signed the person on")] = ""
 
 
 class RoleView(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -82,6 +83,7 @@ def key_view(key: ApiKey) -> KeyView:
         last_used_at=to_rfc3339_or_none(key.last_used_at),
         expires_at=to_rfc3339_or_none(key.expires_at),
         replaces=key.replaces,
+        issuer=key.issuer,
     )
 
 

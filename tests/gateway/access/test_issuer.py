@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.access import issuer as module
-from gateway.access.issuer import AGAIN_S, KEYS_OLDEST_S, KEYS_S, Issuer, IssuerUnavailable, check_address
+from gateway.access.issuer import AGAIN_S, KEYS_OLDEST_S, KEYS_S, RETRY_S, Issuer, IssuerUnavailable, check_address
 from tests.gateway.access.issuer_server import TestIssuer, a_test_issuer
 
 
@@ -50,13 +50,48 @@ def test_s46_unknown_keys_cost_one_fetch_a_minute(server: TestIssuer) -> None:
         clock = Fake()
         issuer = Issuer(server.url, clock_s=clock)
         try:
+            await issuer.keys("first")
             for number in range(10_000):
                 await issuer.keys(f"random-{number}")
-            assert server.requests["/keys"] == 1
+            assert server.requests["/keys"] == 2
             server.rotate("second")
             clock.now += AGAIN_S
             assert await kids(issuer, "second") == {"first", "second"}
-            assert server.requests["/keys"] == 2
+            assert server.requests["/keys"] == 3
+        finally:
+            await issuer.close()
+
+    asyncio.run(play())
+
+
+def test_a_rotated_key_counts_at_once_unless_another_did_within_the_minute(server: TestIssuer) -> None:
+    async def play() -> None:
+        issuer = Issuer(server.url, clock_s=Fake())
+        try:
+            await issuer.keys("first")
+            server.rotate("second")
+            assert await kids(issuer, "second") == {"first", "second"}
+            server.rotate("third")
+            assert await kids(issuer, "third") == {"first", "second"}
+        finally:
+            await issuer.close()
+
+    asyncio.run(play())
+
+
+def test_an_issuer_that_comes_back_is_asked_within_seconds(server: TestIssuer) -> None:
+    async def play() -> None:
+        clock = Fake()
+        issuer = Issuer(server.url, clock_s=clock)
+        try:
+            server.is_down = True
+            for _ in range(100):
+                with pytest.raises(IssuerUnavailable):
+                    await issuer.keys("first")
+            assert server.requests == {"/.well-known/openid-configuration": 1}
+            server.is_down = False
+            clock.now += RETRY_S
+            assert await kids(issuer, "first") == {"first"}
         finally:
             await issuer.close()
 

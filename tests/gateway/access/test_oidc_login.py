@@ -1,7 +1,7 @@
 """A browser signs on at a real issuer (S48, S49)."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,7 +16,8 @@ from starlette.routing import Route
 from corvo.model.access import Principal
 from corvo.model.access_records import SsoSettings
 from corvo.model.errors import Refusal
-from gateway.access.oidc_login import CALLBACK_PATH, COOKIE, LOGIN_PATH, OidcLogin
+from gateway.access.late_sign_on import CALLBACK_PATH, LOGIN_PATH
+from gateway.access.oidc_login import COOKIE, OidcLogin
 from gateway.access.sign_on import SignOn
 from tests.gateway.access.copies import FixedCopy
 from tests.gateway.access.issuer_server import CLIENT, TestIssuer, a_test_issuer
@@ -53,7 +54,10 @@ class Browser:
         )
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=base)
 
-    async def _open(self, principal: Principal, subject: str, ends_at: int) -> str:
+    async def _open(
+        self, principal: Principal, issuer: str, subject: str, ends_at: int, scope: MutableMapping[str, Any]
+    ) -> str:
+        assert issuer == self.issuer.url and scope["path"] == CALLBACK_PATH
         self.sessions.append((principal, subject, ends_at))
         return "secret"
 

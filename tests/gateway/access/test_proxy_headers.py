@@ -3,7 +3,8 @@
 import pytest
 
 from corvo.model.access_records import SsoSettings
-from gateway.access.proxy_headers import ProxyHeaders, parse_networks
+from corvo.runtime.addresses import parse_networks
+from gateway.access.proxy_headers import ProxyHeaders
 from tests.gateway.access.copies import FixedCopy
 
 Headers = list[tuple[bytes, bytes]]
