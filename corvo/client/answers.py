@@ -265,6 +265,8 @@ class KeyView(Struct, kw_only=True):
     expires_at: str | None = None
     # hash of the key that it rotates out
     replaces: str = ""
+    # of the session of a person: who signed the person on
+    issuer: str = ""
 
 
 class AccessChanged(Struct):

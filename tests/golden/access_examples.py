@@ -41,6 +41,8 @@ KEY = ApiKey(
     AT + 1,
     AT + 2,
     HASH_2,
+    "https://issuer.example",
+    "u-1",
 )
 ROLE = RoleRecord("auditor", (Permission("jobs", ("read", "cancel")),), AT, AT + 1)
 NAMESPACE = NamespaceRecord("acme", AT, RateLimit(2000, 4000, 1000, 2000), Quotas(1, 2, 3), NamespaceState.DELETING)
