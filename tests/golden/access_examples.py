@@ -57,7 +57,9 @@ KEYS: dict[str, bytes] = {
     "access_version": keys.ACCESS_VERSION,
 }
 GRANTER = Granter("ops", "acme", (Permission("*", ("*",)),), ("emails.*",), True)
-SESSION = ApiKey(HASH, "ada", "sk_4bT9xQ2a", "acme", "operator", expires_at=AT, issuer="https://a.example", subject="u-1")
+SESSION = ApiKey(
+    HASH, "ada", "sk_4bT9xQ2a", "acme", "operator", expires_at=AT, issuer="https://a.example", subject="u-1"
+)
 OPERATIONS: dict[str, Any] = {
     "set_sso": SetSso(GRANTER, SSO),
     "open_session": OpenSession(SESSION),
