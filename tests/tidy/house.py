@@ -20,6 +20,7 @@ LEAVES = (
     "corvo/links/",
     "corvo/runtime/process.py",
     "corvo/runtime/admin_password.py",
+    "corvo/runtime/secret_file.py",
     "corvo/runtime/certificate.py",
     "corvo/runtime/heartbeat.py",
 )

@@ -17,6 +17,7 @@ ABOVE_THE_CORE = (
     "corvo.links",
     "corvo.runtime.process",
     "corvo.runtime.admin_password",
+    "corvo.runtime.secret_file",
     "corvo.runtime.certificate",
     "corvo.runtime.heartbeat",
 )

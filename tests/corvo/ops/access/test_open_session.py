@@ -1,4 +1,4 @@
-"""OpenSession and CloseSession: a person's browser, while the issuer of the settings vouches for it."""
+"""OpenSession: a person's browser, while the issuer of the settings vouches for it."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ import pytest
 from corvo.model.access_records import ApiKey
 from corvo.model.errors import Refused
 from corvo.model.limits import SESSIONS_PER_PERSON_MAX
-from corvo.ops.access.close_session import CloseSession
 from corvo.ops.access.open_session import OpenSession
 from tests.support.access import Desk, a_desk
 from tests.support.builders import NOW
@@ -74,15 +73,3 @@ def test_a_person_has_a_bounded_number_of_sessions_and_ended_ones_are_forgotten(
     assert sorted(key for key in left if key != mailer) == [
         f"{number:064x}" for number in range(3, SESSIONS_PER_PERSON_MAX + 3)
     ]
-
-
-def test_only_sessions_can_be_closed() -> None:
-    desk = a_desk_with_sign_on()
-    mailer = desk.make_key()
-    desk.one(OpenSession(a_session()))
-    with nothing_changes(desk):
-        desk.one(CloseSession(mailer))
-    desk.one(CloseSession(a_session().key_hash))
-    assert desk.key_names == ["mailer"]
-    with nothing_changes(desk):
-        desk.one(CloseSession(a_session().key_hash))
