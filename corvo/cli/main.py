@@ -21,6 +21,8 @@ from corvo.cli.commands import (
     bench,
     bulk,
     cluster,
+    completion,
+    context,
     derived,
     dev,
     events,
@@ -44,6 +46,7 @@ from corvo.cli.commands.requests import (
     MISUSED,
     OK,
     REFUSED,
+    TABLE,
     Commands,
     OutputFormat,
     PriorityName,
@@ -54,6 +57,7 @@ from corvo.cli.commands.requests import (
     stop,
 )
 from corvo.cli.commands.times import moment
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 from corvo.runtime.read_db import without_password
 from corvo.runtime.settings import BadSettings, names
@@ -174,7 +178,7 @@ def config(flags: Flags, config: str | None, output: str) -> None:
     values = {name: without_password(str(getattr(settings, name))) for name in names()}
     rows = [(name, value, origins[name]) for name, value in values.items()]
     as_json = {name: {"value": value, "from": origin} for name, value, origin in rows}
-    show.answer(as_json, output == "json", lambda: show.settings_rows(rows))
+    show.answer(as_json, output, lambda: show.settings_rows(rows))
 
 
 app.command(rich_help_panel=SERVER)(dev.dev)
@@ -255,7 +259,7 @@ def enqueue(
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer = client.enqueue(body)
-    show.answer(answer, output == "json", lambda: show.enqueued(answer))
+    show.answer(answer, output, lambda: show.enqueued(answer))
 
 
 @app.command(rich_help_panel=JOBS)
@@ -275,7 +279,7 @@ def inspect(
 
     with asking(server) as client:
         job = client.get_job(job_id)
-    show.answer(job, output == "json", lambda: show.job(job))
+    show.answer(job, output, lambda: show.job(job))
 
 
 app.command(rich_help_panel=JOBS)(why.why)
@@ -289,19 +293,21 @@ for _command in (lists.dead, lists.held):
 
 
 @app.command(rich_help_panel=QUEUES)
+@watchable
 def queues(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """List all queues: jobs by state, rates, age of the oldest pending job.
 
     \b
     Examples:
       corvo queues
+      corvo queues --watch
       corvo queues --output json | jq '.[] | select(.dead > 0)'
     """
     from corvo.cli.screen import show  # lazy: rich
 
     with asking(server) as client:
         answer = client.queues()
-    show.answer(answer, output == "json", lambda: show.queues(answer))
+    show.answer(answer, output, lambda: show.queues(answer))
 
 
 for _command in (queue.pause, queue.resume, queue.drain, queue.clear, queue.destroy):
@@ -312,6 +318,7 @@ app.add_typer(batch.app, name="batch", rich_help_panel=QUEUES)
 
 
 @app.command(rich_help_panel=WATCH)
+@watchable
 def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """Show the health of the server, its queues and its shards.
 
@@ -325,7 +332,7 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
 
     with asking(server) as client:
         answer = ServerStatus.of(client)
-    show.answer(answer.as_json(), output == "json", lambda: show_status(answer))
+    show.answer(answer.as_json(), output, lambda: show_status(answer))
 
 
 for _command in (lists.workers, lists.throughput, lists.errors, events.events):
@@ -356,7 +363,7 @@ def top(
     """
     from corvo.cli.commands import top as view  # lazy: rich
 
-    is_json = json or output == "json"
+    is_json = json or output != "table"
     if is_json or once or count is not None or not sys.stdout.isatty():
         with asking(server) as client:
             view.write(client, interval, count or 1, is_json)
@@ -376,6 +383,8 @@ app.add_typer(namespaces.app, name="namespaces", rich_help_panel=ACCESS)
 app.command(rich_help_panel=ACCESS)(keys.whoami)
 app.command(rich_help_panel=TOOLS)(bench.bench)
 app.add_typer(seed.app, name="seed", rich_help_panel=TOOLS)
+app.add_typer(context.app, name="context", rich_help_panel=TOOLS)
+app.command(rich_help_panel=TOOLS)(completion.completion)
 
 
 @app.command(rich_help_panel=TOOLS)
@@ -387,7 +396,12 @@ def version(output: OutputFormat = "table") -> None:
       corvo version
       corvo version --output json
     """
-    print(f'{{"version": "{__version__}"}}' if output == "json" else f"corvo {__version__}")
+    if output == TABLE:
+        print(f"corvo {__version__}")
+    else:
+        from corvo.cli.formats import encoded  # lazy: msgspec
+
+        print(encoded({"version": __version__}, output))
 
 
 if __name__ == "__main__":

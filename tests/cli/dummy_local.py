@@ -19,7 +19,7 @@ def command_of(place: NodePlace, layout: Layout, data_dir: Path, wishes: LayoutO
 
 if __name__ == "__main__":
     try:
-        sys.exit(run_local(msgspec.json.decode(sys.argv[1], type=LayoutOptions), sys.argv[3] == "json", command_of))
+        sys.exit(run_local(msgspec.json.decode(sys.argv[1], type=LayoutOptions), sys.argv[3], command_of))
     except CannotStart as error:
         print(f"corvo: {error}", file=sys.stderr)
         sys.exit(2)

@@ -103,7 +103,7 @@ def test_enqueue_reads_the_payload_from_standard_input(playback: Playback, monke
         (["enqueue"], "queue"),
         (["search", "--state", "asleep"], "--state"),
         (["search", "--limit", "0"], "--limit"),
-        (["queues", "--output", "yaml"], "--output"),
+        (["queues", "--output", "xml"], "--output"),
         (["queues", "--server", "ftp://x"], "no address"),
         (["nonsense"], "nonsense"),
         (["queues", "--nonsense"], "--nonsense"),

@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "access",
         "__init__",
     ),
-    "corvo.cli": ("__init__", "screen", "supervise", "commands", "main", "derive_client", "derive"),
+    "corvo.cli": ("__init__", "formats", "screen", "supervise", "commands", "main", "derive_client", "derive"),
     "shards": (
         "__init__",
         "errors",

@@ -10,6 +10,7 @@ import typer
 
 from corvo.cli.commands.requests import MISUSED, REFUSED, Commands, OutputFormat, ServerUrl, asking, stop
 from corvo.cli.commands.times import HINT, moments
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ After = Annotated[int, typer.Option(metavar="SEQ", min=0, help="continue after t
 
 
 @app.command("list")
+@watchable
 def list_(
     principal: Annotated[str, typer.Option(metavar="NAME", help="only this key or person")] = "",
     method: Annotated[str, typer.Option(metavar="METHOD", help="only this HTTP method")] = "",
@@ -70,7 +72,7 @@ def list_(
     )
     with asking(server) as client:
         answer = client.audit_logs(query)
-    show.answer(answer, output == "json", lambda: show_audit.audit_logs(answer))
+    show.answer(answer, output, lambda: show_audit.audit_logs(answer))
 
 
 @app.command()
@@ -149,7 +151,7 @@ def verify(
         stop(REFUSED, str(error), kind="BROKEN_CHAIN")
     except OSError as error:
         stop(REFUSED, f"{file} cannot be read: {error.strerror}")
-    show.answer(found, output == "json", lambda: show_audit.verified(found))
+    show.answer(found, output, lambda: show_audit.verified(found))
 
 
 def _verify(lines: Iterable[bytes], expected: "Anchor | None") -> "Verified":

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, asking, stop
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 app = Commands(
@@ -48,7 +49,7 @@ def create(
         stop(MISUSED, str(error))
     with asking(server) as client:
         made = client.create_batch(body)
-    answer(made, output == "json", lambda: show_batch.made(made))
+    answer(made, output, lambda: show_batch.made(made))
 
 
 @app.command()
@@ -65,10 +66,11 @@ def seal(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
     with asking(server) as client:
         sealed = client.seal_batch(batch)
-    answer(sealed, output == "json", lambda: show_batch.sealed(batch, sealed))
+    answer(sealed, output, lambda: show_batch.sealed(batch, sealed))
 
 
 @app.command()
+@watchable
 def show(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """Show a batch: state, counts and callbacks.
 
@@ -82,4 +84,4 @@ def show(batch: BatchName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
     with asking(server) as client:
         view = client.get_batch(batch)
-    answer(view, output == "json", lambda: show_batch.batch(view))
+    answer(view, output, lambda: show_batch.batch(view))

@@ -94,7 +94,7 @@ def bench(
             Path(save).write_bytes(show_bench.as_json(report))
         except OSError as error:
             complain(f"{save} cannot be written: {error.strerror}")
-    show.answer(report, output == "json", lambda: show_bench.table(report))
+    show.answer(report, output, lambda: show_bench.table(report))
     if report.errors or not report.is_whole:
         raise typer.Exit(REFUSED)
 

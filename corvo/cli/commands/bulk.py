@@ -27,6 +27,7 @@ from corvo.cli.commands.requests import (
     stop,
 )
 from corvo.cli.commands.times import HINT, moments
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def cancel(
 
     with asking(server) as client:
         view = client.cancel_bulk(operation)
-    answer(view, output == "json", lambda: show_bulk.operation(view))
+    answer(view, output, lambda: show_bulk.operation(view))
     return None
 
 
@@ -249,6 +250,7 @@ def reject(reason: Reason = "") -> dict[str, Any]:
 
 
 @app.command()
+@watchable
 def status(bulk: BulkId, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """Show a bulk operation: progress, rate, and which jobs were refused.
 
@@ -262,10 +264,11 @@ def status(bulk: BulkId, server: ServerUrl = DEFAULT_SERVER, output: OutputForma
 
     with asking(server) as client:
         view = client.get_bulk(bulk)
-    answer(view, output == "json", lambda: show_bulk.operation(view))
+    answer(view, output, lambda: show_bulk.operation(view))
 
 
 @app.command("list")
+@watchable
 def list_all(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """List bulk operations, newest first.
 
@@ -278,7 +281,7 @@ def list_all(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table")
 
     with asking(server) as client:
         found = client.bulks()
-    answer(found, output == "json", lambda: show_bulk.operations(found))
+    answer(found, output, lambda: show_bulk.operations(found))
 
 
 def _act(
@@ -360,7 +363,7 @@ def _show_preview(preview: "BulkDone", output: str) -> None:
     from corvo.cli.screen import show_bulk  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 
-    answer(preview, output == "json", lambda: show_bulk.preview(preview))
+    answer(preview, output, lambda: show_bulk.preview(preview))
 
 
 def _carry_out(client: "Client", requests: "list[BulkBody]", output: str) -> None:
@@ -371,7 +374,7 @@ def _carry_out(client: "Client", requests: "list[BulkBody]", output: str) -> Non
     from corvo.client.answers import BulkStarted  # lazy: msgspec
 
     def tell(value: Any, drawn: Callable[[Any], Any]) -> None:
-        answer(value, output == "json", lambda: drawn(value))
+        answer(value, output, lambda: drawn(value))
 
     outcomes: list[BulkDone] = []
     are_told = True

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, asking
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 CHANGE_S = 30.0  # the answer comes when every shard has committed the change
@@ -18,6 +19,7 @@ NodeName = Annotated[str, typer.Argument(metavar="NODE", help="name of the node,
 
 
 @app.command()
+@watchable
 def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """Show nodes, leaders and replicas, with the lag of each replica.
 
@@ -34,7 +36,7 @@ def status(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
 
     with asking(server) as client:
         view = client.cluster_status()
-    answer(view, output == "json", lambda: show_cluster.status(view))
+    answer(view, output, lambda: show_cluster.status(view))
 
 
 @app.command()
@@ -59,7 +61,7 @@ def add(
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_join(JoinBody(node_id=node, address=address))
-    answer(view, output == "json", lambda: show_cluster.members(view))
+    answer(view, output, lambda: show_cluster.members(view))
 
 
 @app.command()
@@ -77,7 +79,7 @@ def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_remove(RemoveBody(node_id=node))
-    answer(view, output == "json", lambda: show_cluster.members(view))
+    answer(view, output, lambda: show_cluster.members(view))
 
 
 @app.command()
@@ -100,4 +102,4 @@ def transfer(
 
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_transfer(TransferBody(node_id=node, shard=shard))
-    answer(view, output == "json", lambda: show_cluster.members(view))
+    answer(view, output, lambda: show_cluster.members(view))

@@ -17,7 +17,7 @@ def dev(
 
     The server listens on this machine only. Its data is in a temporary directory, and it ignores the settings of other
     servers. The sample worker takes jobs of the queues `demo.…`, also those that you enqueue. Some of them fail once.
-    With --output json, one object with address, directory and log is printed when the server is ready.
+    With --output json or yaml, one object with address, directory and log is printed when the server is ready.
 
     \b
     Examples:
@@ -29,7 +29,7 @@ def dev(
     from corvo.cli.supervise.server import CannotStart  # lazy: structlog
 
     try:
-        code = run_dev(port, jobs, is_json=output == "json")
+        code = run_dev(port, jobs, output)
     except CannotStart as error:
         stop(MISUSED, str(error))
     raise typer.Exit(code)

@@ -20,7 +20,8 @@ import msgspec
 import corvo
 from corvo.cli.commands.demo_jobs import ERRORS, QUEUES, seed_demo
 from corvo.cli.commands.local import LOOK_S, READY_S, STOP_S, Signals, trouble_of
-from corvo.cli.commands.requests import complain
+from corvo.cli.commands.requests import TABLE, complain
+from corvo.cli.formats import encoded
 from corvo.cli.supervise.server import CannotStart, url_of
 from corvo.client.answers import FetchedJob
 from corvo.client.bodies import AckBody, FailBody, FetchBody
@@ -46,15 +47,15 @@ class DevReport(msgspec.Struct):
     pid: int
 
 
-def run_dev(port: int, jobs: int, is_json: bool) -> int:
+def run_dev(port: int, jobs: int, output: str) -> int:
     """Exit code: 0 after a signal, 1 when the server ended by itself."""
     with Signals.heeded() as signals, _temporary() as folder, DevServer(folder, port) as server:
         url = server.await_ready(signals)
         if url:
             with Client(url) as client:
                 _seed(client, jobs)  # before anybody knows the address: it claims jobs to bring them into their states
-                _tell(DevReport(url, str(server.data_dir), str(server.log), server.handle.pid), is_json)
-                _work(client, server, signals, is_json)
+                _tell(DevReport(url, str(server.data_dir), str(server.log), server.handle.pid), output)
+                _work(client, server, signals, is_told=output == TABLE)
         if signals.count:
             return 0
         complain(server.how_it_ended())
@@ -143,9 +144,9 @@ def server_environment() -> dict[str, str]:
     return {**environment, "PYTHONPATH": os.pathsep.join(roots)}
 
 
-def _tell(report: DevReport, is_json: bool) -> None:
-    if is_json:
-        print(msgspec.json.format(msgspec.json.encode(report)).decode(), flush=True)
+def _tell(report: DevReport, output: str) -> None:
+    if output != TABLE:
+        print(encoded(report, output), flush=True)
         return
     print(
         f"\n   Corvo {corvo.__version__}, a temporary server\n\n"
@@ -172,7 +173,7 @@ def _seed(client: Client, jobs: int) -> None:
         complain(f"not all sample jobs were made: {error}")
 
 
-def _work(client: Client, server: DevServer, signals: Signals, is_json: bool) -> None:
+def _work(client: Client, server: DevServer, signals: Signals, is_told: bool) -> None:
     """Works off what is in the queues of the sample jobs, one job at a time."""
     taken = 0
     while server.is_running and not signals.count:
@@ -183,7 +184,7 @@ def _work(client: Client, server: DevServer, signals: Signals, is_json: bool) ->
             taken += 1
             _rest(WORK_S, signals)
             outcome = _report(client, job, is_failing=taken % FAILS_EVERY == 0 and job.attempt == 1)
-            if not is_json:
+            if is_told:
                 print(f"   {outcome:<10} {job.queue:<13} {job.job_id}  attempt {job.attempt}", flush=True)
         except (ServerRefused, Unreachable) as error:  # somebody tries what happens when a process is killed
             if not signals.count:

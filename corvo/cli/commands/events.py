@@ -44,16 +44,15 @@ def events(
     from corvo.client.listening import EventStream  # lazy: httpx
 
     filters = {"queues": ",".join(queue or []), "types": ",".join(kind or []), "job_ids": ",".join(job or [])}
-    is_json = output == "json"
     with asking(server) as client:
         listening = EventStream(client, filters, after)
         if follow:
             for number, heard in enumerate(listening.stream("start" if start else "", _pause), 1):
-                _print(heard, is_json)
+                _print(heard, output)
                 if number == count:
                     return
         for event in listening.kept(count or KEPT_SHOWN):
-            _print(event, is_json)
+            _print(event, output)
         if listening.has_more:
             complain(f"there are more events: --after {listening.cursor}")
 
@@ -63,16 +62,15 @@ def _pause(trouble: str) -> None:
     time.sleep(PAUSE_S)
 
 
-def _print(heard: "EventView | Gap", is_json: bool) -> None:
-    import msgspec  # lazy: as below
-
+def _print(heard: "EventView | Gap", output: str) -> None:
+    from corvo.cli.formats import JSON, NDJSON, TABLE  # lazy: msgspec
     from corvo.cli.screen import show  # lazy: rich
     from corvo.client.answers import Gap  # lazy: msgspec
 
     if isinstance(heard, Gap):
         complain(f"shard {heard.shard}: {heard.missed} events were deleted before they could be read")
-    elif is_json:
-        sys.stdout.write(msgspec.json.encode(heard).decode() + "\n")
-    else:
+    elif output == TABLE:
         show.table(show.event(heard))
+    else:  # without an end, so JSON is JSON lines, too
+        show.array([heard], NDJSON if output == JSON else output)
     sys.stdout.flush()

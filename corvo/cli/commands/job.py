@@ -41,7 +41,7 @@ def act(name: str, fields: dict[str, Any], job_id: str, server: str, output: str
         stop(MISUSED, str(error))
     with asking(server) as client:
         answer: Done = client.call(call_of(name, body, job_id=job_id))
-    show.answer(answer, output == "json", lambda: show.done(job_id, answer.status))
+    show.answer(answer, output, lambda: show.done(job_id, answer.status))
 
 
 @app.command()
@@ -70,7 +70,7 @@ def replay(job_id: JobId, server: ServerUrl = DEFAULT_SERVER, output: OutputForm
 
     with asking(server) as client:
         answer = client.replay(job_id, ReplayBody(iteration=1))
-    show.answer(answer, output == "json", lambda: show.enqueued(answer))
+    show.answer(answer, output, lambda: show.enqueued(answer))
 
 
 BY_HAND = ("delete", "replay")

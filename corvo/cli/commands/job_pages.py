@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, stop
+from corvo.cli.commands.requests import MISUSED, TABLE, stop
 
 if TYPE_CHECKING:
     from corvo.client.answers import SearchAnswer
@@ -54,18 +54,18 @@ def amount(limit: int | None, every: bool, one_page: bool, cursor: str | None) -
     return Amount(limit or PAGE_DEFAULT)
 
 
-def print_jobs(ask: AskPage, wanted: Amount, cursor: str | None, is_json: bool) -> None:
+def print_jobs(ask: AskPage, wanted: Amount, cursor: str | None, output: str) -> None:
     from corvo.cli.screen import show  # lazy: rich
 
     if wanted.is_page:
         page = ask(cursor, wanted.page_size)
-        show.answer(page, is_json, lambda: show.found(page))
+        show.answer(page, output, lambda: show.found(page))
         return
     pages = _pages(ask, wanted, cursor)
-    if is_json:
-        show.array(job for page in pages for job in page.jobs)
-    else:
+    if output == TABLE:
         _print_table(pages)
+    else:
+        show.array((job for page in pages for job in page.jobs), output)
 
 
 def _pages(ask: AskPage, wanted: Amount, cursor: str | None) -> "Iterator[SearchAnswer]":

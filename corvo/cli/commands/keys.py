@@ -8,6 +8,7 @@ import typer
 
 from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, Yes, asking, confirm, stop
 from corvo.cli.commands.times import moment
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ def keys(context: typer.Context, server: ServerUrl = DEFAULT_SERVER, output: Out
       corvo keys
     """
     if context.invoked_subcommand is None:
-        list_(None, server, output)
+        list_(namespace=None, server=server, output=output)
 
 
 @app.command("list")
+@watchable
 def list_(
     namespace: Annotated[str | None, typer.Option(metavar="NAME", help="only keys of this namespace")] = None,
     server: ServerUrl = DEFAULT_SERVER,
@@ -62,7 +64,7 @@ def list_(
 
     with asking(server) as client:
         views = client.api_keys(KeysQuery(namespace or ""))
-    answer(views, output == "json", lambda: show_access.keys(views))
+    answer(views, output, lambda: show_access.keys(views))
 
 
 @app.command()
@@ -101,7 +103,7 @@ def create(
     )
     with asking(server) as client:
         made = client.create_key(body)
-    answer(made, output == "json", lambda: show_access.key_made(made))
+    answer(made, output, lambda: show_access.key_made(made))
 
 
 @app.command()
@@ -180,7 +182,7 @@ def rotate(
 
     with asking(server) as client:
         made = client.rotate_key(find_hash(client, key), RotateKeyBody(overlap=overlap))
-    answer(made, output == "json", lambda: show_access.key_made(made))
+    answer(made, output, lambda: show_access.key_made(made))
 
 
 @app.command()
@@ -198,7 +200,7 @@ def delete(key: KeyName, yes: Yes = False, server: ServerUrl = DEFAULT_SERVER, o
         key_hash = find_hash(client, key)
         confirm(yes, f"delete the API key {key}?")
         deleted = client.revoke_key(key_hash)
-    answer(deleted, output == "json", lambda: done(key, deleted.status))
+    answer(deleted, output, lambda: done(key, deleted.status))
 
 
 @app.command()
@@ -216,7 +218,7 @@ def generate(output: OutputFormat = "table") -> None:
     from corvo.model.api_key_text import KEY_BYTES, hash_of, key_text  # lazy: hashlib
 
     key = key_text(os.urandom(KEY_BYTES))
-    answer({"api_key": key, "key_hash": hash_of(key)}, output == "json", lambda: f"{key}\n{hash_of(key)}")
+    answer({"api_key": key, "key_hash": hash_of(key)}, output, lambda: f"{key}\n{hash_of(key)}")
 
 
 def whoami(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
@@ -232,7 +234,7 @@ def whoami(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -
 
     with asking(server) as client:
         view = client.whoami()
-    answer(view, output == "json", lambda: show_access.principal(view))
+    answer(view, output, lambda: show_access.principal(view))
 
 
 def find_hash(client: "Client", text: str) -> str:
@@ -260,7 +262,7 @@ def _change(key: str, server: str, output: str, **changes: Any) -> None:
 
     with asking(server) as client:
         view = client.update_key(find_hash(client, key), UpdateKeyBody(**changes))
-    answer(view, output == "json", lambda: show_access.keys([view]))
+    answer(view, output, lambda: show_access.keys([view]))
 
 
 def _moment(text: str | None) -> str | None:

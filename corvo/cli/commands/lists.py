@@ -7,6 +7,7 @@ import typer
 from corvo.cli.commands.job_pages import Amount, Cursor, Every, Limit, OnePage, amount, print_jobs
 from corvo.cli.commands.requests import OutputFormat, ServerUrl, asking
 from corvo.cli.commands.times import HINT, moments
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ OrderName = Literal["asc", "desc"]
 Order = Annotated[OrderName, typer.Option(help="oldest first (asc) or newest first (desc)")]
 
 
+@watchable
 def workers(
     worker: Annotated[str | None, typer.Argument(metavar="[ID]", help="only this worker, with its jobs")] = None,
     server: ServerUrl = DEFAULT_SERVER,
@@ -34,12 +36,13 @@ def workers(
     with asking(server) as client:
         if worker is None:
             known = client.workers()
-            show.answer(known, output == "json", lambda: show.workers(known))
+            show.answer(known, output, lambda: show.workers(known))
         else:
             found = client.get_worker(worker)
-            show.answer(found, output == "json", lambda: show_lists.worker(found))
+            show.answer(found, output, lambda: show_lists.worker(found))
 
 
+@watchable
 def throughput(
     queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="only this queue")] = None,
     minutes: Annotated[int, typer.Option(metavar="N", min=1, max=1440, help="how far back")] = 60,
@@ -60,9 +63,10 @@ def throughput(
     with asking(server) as client:
         query = ThroughputQuery(minutes=minutes)
         points = client.throughput(query) if queue is None else client.queue_throughput(queue, query)
-    show.answer(points, output == "json", lambda: show_lists.throughput(points))
+    show.answer(points, output, lambda: show_lists.throughput(points))
 
 
+@watchable
 def errors(
     queue: OnlyQueue = None,
     since: Annotated[str | None, typer.Option(metavar="WHEN", help=f"only failures after this{HINT}")] = None,
@@ -84,9 +88,10 @@ def errors(
     query = ErrorGroupsQuery(queue=queue, limit=limit, **moments(since=since))
     with asking(server) as client:
         answer = client.error_groups(query)
-    show.answer(answer, output == "json", lambda: show_lists.error_groups(answer))
+    show.answer(answer, output, lambda: show_lists.error_groups(answer))
 
 
+@watchable
 def dead(
     queue: OnlyQueue = None,
     limit: Limit = None,
@@ -108,6 +113,7 @@ def dead(
     _list("dead", queue, order, amount(limit, every, page, cursor), cursor, server, output)
 
 
+@watchable
 def held(
     queue: OnlyQueue = None,
     limit: Limit = None,
@@ -149,4 +155,4 @@ def _list(
             waits = wanted.jobs_max is None and cursor is None  # for read.db, where nothing may be missed
             return list_page(StateListQuery(queue=queue, order=order, limit=limit, cursor=cursor, consistent=waits))
 
-        print_jobs(ask, wanted, cursor, output == "json")
+        print_jobs(ask, wanted, cursor, output)

@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 import corvo
-from corvo.cli.commands.requests import complain
+from corvo.cli.commands.requests import TABLE, complain
+from corvo.cli.formats import encoded
 from corvo.cli.screen.show import columns, cut, plain, table
 from corvo.cli.supervise.local_control import (
     RUNNING,
@@ -69,7 +70,7 @@ def server_command(place: NodePlace, layout: Layout, data_dir: Path, wishes: Lay
     return [sys.executable, "-m", "corvo.cli.main", "server", *words]
 
 
-def run_local(wishes: LayoutOptions, is_json: bool, command_of: CommandOf = server_command) -> int:
+def run_local(wishes: LayoutOptions, output: str = TABLE, command_of: CommandOf = server_command) -> int:
     """Exit code: 0 after a signal, 1 when every node has ended by itself."""
     data_dir = Path(wishes.data_dir).absolute()
     if half := half_of_tls(wishes.tls_cert, wishes.tls_key):
@@ -93,10 +94,10 @@ def run_local(wishes: LayoutOptions, is_json: bool, command_of: CommandOf = serv
             for place in cluster.layout.nodes:
                 cluster.start(place, command_of(place, cluster.layout, data_dir, wishes))
             cluster.publish()
-            if not is_json:
+            if output == TABLE:
                 table(cluster.table())
             if cluster.await_ready():
-                _tell_ready(cluster, is_json)
+                _tell_ready(cluster, output)
             while cluster.is_wanted() and not signals.count:
                 time.sleep(LOOK_S)
                 cluster.report_ends()
@@ -110,9 +111,9 @@ def run_local(wishes: LayoutOptions, is_json: bool, command_of: CommandOf = serv
     return 1
 
 
-def _tell_ready(cluster: "Cluster", is_json: bool) -> None:
-    if is_json:
-        print(msgspec.json.format(msgspec.json.encode(cluster.report())).decode(), flush=True)
+def _tell_ready(cluster: "Cluster", output: str) -> None:
+    if output != TABLE:
+        print(encoded(cluster.report(), output), flush=True)
         return
     ended = [node.place.node_id for node in cluster.nodes if not node.is_running]
     print(f"ready, but for {', '.join(ended)}" if ended else "ready", flush=True)
@@ -282,13 +283,13 @@ class Cluster:
         return grid
 
 
-def print_status(report: LocalCluster, is_json: bool) -> None:
+def print_status(report: LocalCluster, output: str) -> None:
     """Each node with its state: ready, the reason why not, or stopped."""
     states = {node.node_id: _state(node) for node in report.nodes}
-    if is_json:
+    if output != TABLE:
         nodes = [{**msgspec.to_builtins(node), "state": states[node.node_id]} for node in report.nodes]
         content = {**msgspec.to_builtins(report), "nodes": nodes}
-        print(msgspec.json.format(msgspec.json.encode(content)).decode())
+        print(encoded(content, output))
         return
     grid = columns("NODE", "STATE", "URL", ">PID", ">PROCESSES", "LOG")
     for node in report.nodes:

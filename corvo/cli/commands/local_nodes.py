@@ -72,7 +72,7 @@ def local(
 
     try:
         options = LayoutOptions(data_dir, nodes, shards, port, raft_port, fsync, tls_cert, tls_key)
-        code = run_local(options, is_json=output == "json")
+        code = run_local(options, output)
     except CannotStart as error:
         stop(MISUSED, str(error))
     raise typer.Exit(code)
@@ -94,7 +94,7 @@ def status(context: typer.Context, data_dir: DataDir = None, output: OutputForma
         report = read_report(_directory(context, data_dir))
     except ControlFailed as error:
         stop(REFUSED, str(error))
-    print_status(report, is_json=output == "json")
+    print_status(report, output)
 
 
 @app.command("kill")
@@ -166,6 +166,6 @@ def _directory(context: typer.Context, data_dir: str | None) -> Path:
 
 
 def _tell(node: str, status: str, output: str, more: str = "", **fields: int) -> None:
-    import json  # lazy: as in requests.py, where few commands need it
+    from corvo.cli.screen.show import answer, plain  # lazy: rich
 
-    print(json.dumps({"node_id": node, "status": status, **fields}) if output == "json" else f"{node}  {status}{more}")
+    answer({"node_id": node, "status": status, **fields}, output, lambda: plain(f"{node}  {status}{more}"))

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, Yes, asking, confirm
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 app = Commands(
@@ -24,10 +25,11 @@ def namespaces(context: typer.Context, server: ServerUrl = DEFAULT_SERVER, outpu
       corvo namespaces
     """
     if context.invoked_subcommand is None:
-        list_(server, output)
+        list_(server=server, output=output)
 
 
 @app.command("list")
+@watchable
 def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """List namespaces with their limits. A tenant sees its own.
 
@@ -41,7 +43,7 @@ def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") ->
 
     with asking(server) as client:
         views = client.namespaces()
-    answer(views, output == "json", lambda: show_access.namespaces(views))
+    answer(views, output, lambda: show_access.namespaces(views))
 
 
 @app.command()
@@ -58,7 +60,7 @@ def create(namespace: NamespaceName, server: ServerUrl = DEFAULT_SERVER, output:
 
     with asking(server) as client:
         made = client.create_namespace(CreateNamespaceBody(namespace))
-    answer(made, output == "json", lambda: done(made.name, made.status))
+    answer(made, output, lambda: done(made.name, made.status))
 
 
 @app.command()
@@ -77,7 +79,7 @@ def delete(
     confirm(yes, f"delete the namespace {namespace} and everything in it?")
     with asking(server) as client:
         deleted = client.delete_namespace(namespace)
-    answer(deleted, output == "json", lambda: done(namespace, deleted.status))
+    answer(deleted, output, lambda: done(namespace, deleted.status))
 
 
 @app.command("rate-limit")
@@ -108,7 +110,7 @@ def rate_limit(
         if defaults or body != RateLimitBody():
             client.set_namespace_rate_limit(namespace, RateLimitBody() if defaults else body)
         limit = client.namespace_rate_limit(namespace)
-    answer(limit, output == "json", lambda: show_access.rate_limit(limit))
+    answer(limit, output, lambda: show_access.rate_limit(limit))
 
 
 @app.command()
@@ -141,4 +143,4 @@ def quotas(
             new = (old if number is None else number for number, old in zip(given, before, strict=True))
             client.set_namespace_quotas(namespace, QuotasBody(*new))
             view = client.namespace_quotas(namespace)
-    answer(view, output == "json", lambda: show_access.quotas(view))
+    answer(view, output, lambda: show_access.quotas(view))

@@ -1,6 +1,5 @@
 """`corvo node`: repair a stopped node. These commands work on its data directory and need no server."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -31,13 +30,12 @@ def reset(
       corvo node reset --shard 2 --data-dir /var/lib/corvo
       corvo node reset --shard 2 --data-dir /var/lib/corvo --yes
     """
+    from corvo.cli.screen.show import answer, plain  # lazy: rich
     from corvo.cli.supervise import node_reset  # lazy: structlog
 
     try:
         node_reset.reset(data_dir, shard, lambda question: confirm(yes, question))
     except node_reset.CannotReset as error:
         stop(MISUSED, str(error))
-    if output == "json":
-        print(json.dumps({"status": "reset", "shard": shard, "data_dir": data_dir}))
-    else:
-        print(f"shard {shard} is empty; start the node to rebuild it from its peers")
+    told = {"status": "reset", "shard": shard, "data_dir": data_dir}
+    answer(told, output, lambda: plain(f"shard {shard} is empty; start the node to rebuild it from its peers"))

@@ -21,6 +21,7 @@ from corvo.cli.commands.requests import (
     confirm,
     stop,
 )
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 from corvo.model.timestamps import parse_duration
 
@@ -40,6 +41,7 @@ QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="name of the que
 
 
 @app.command()
+@watchable
 def show(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """Show one queue: counts, limits and age of its oldest job, as its shard knows them now.
 
@@ -53,7 +55,7 @@ def show(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFor
 
     with asking(server) as client:
         detail = client.get_queue(queue)
-    answer(detail, output == "json", lambda: show_queue.queue(detail))
+    answer(detail, output, lambda: show_queue.queue(detail))
 
 
 @app.command()
@@ -70,7 +72,7 @@ def pause(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputFo
 
     with asking(server) as client:
         changed = client.pause_queue(queue)
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))
 
 
 @app.command()
@@ -87,7 +89,7 @@ def resume(queue: QueueName, server: ServerUrl = DEFAULT_SERVER, output: OutputF
 
     with asking(server) as client:
         changed = client.resume_queue(queue)
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))
 
 
 @app.command()
@@ -122,7 +124,7 @@ def drain(
         if wait and drained.active:
             drained.active = _wait_for_running_jobs(client, queue, drained.active, time.monotonic() + timeout_s)
             drained.status = "draining" if drained.active else "drained"
-    answer(drained, output == "json", lambda: show_queue.drained(queue, drained))
+    answer(drained, output, lambda: show_queue.drained(queue, drained))
     if wait and drained.active:
         stop(REFUSED, f"{drained.active} jobs of {queue} still run after {timeout}; the queue stays paused")
 
@@ -168,7 +170,7 @@ def clear(
     confirm(yes, f"Delete all waiting jobs of {queue}?")
     with asking(server, timeout_s=SLICES_S) as client:
         cleared = client.clear_queue(queue)
-    answer(cleared, output == "json", lambda: show_queue.cleared(queue, cleared))
+    answer(cleared, output, lambda: show_queue.cleared(queue, cleared))
 
 
 def destroy(
@@ -194,7 +196,7 @@ def destroy(
     confirm(yes, f"Delete {queue} and all its jobs, ended ones too?")
     with asking(server, timeout_s=SLICES_S) as client:
         changed = client.delete_queue(queue, DeleteQueueQuery(confirm=True, force=force))
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))
 
 
 app.command("delete")(destroy)
@@ -220,7 +222,7 @@ def concurrency(
 
     with asking(server) as client:
         changed = client.set_concurrency(queue, ConcurrencyBody(limit))
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))
 
 
 @app.command()
@@ -257,7 +259,7 @@ def throttle(
             if rate is None
             else client.set_throttle(queue, ThrottleBody(rate=rate, window_ms=window_ms))
         )
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))
 
 
 @app.command()
@@ -285,4 +287,4 @@ def retention(
     spans = [UNSET if span is None else None if span == "default" else span for span in (completed, dead, cancelled)]
     with asking(server) as client:
         changed = client.set_retention(queue, RetentionBody(*spans))
-    answer(changed, output == "json", lambda: show_queue.said(queue, changed.status))
+    answer(changed, output, lambda: show_queue.said(queue, changed.status))

@@ -11,27 +11,42 @@ from contextvars import ContextVar
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 
 import typer
 
+from corvo.cli.commands import contexts
 from corvo.cli.commands.help import GroupedHelp
+from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
     from corvo.client.http import Client
 
 OK, REFUSED, MISUSED = 0, 1, 2
+SERVER_VARIABLES = ("CORVO_SERVER", "CORVO_URL")
 KEY_FILE = "CORVO_API_KEY_FILE"  # a file with the key, when --api-key is not given
 
-OutputName = Literal["table", "json"]
+TABLE = "table"
+
+# Copies of corvo.cli.formats, which needs msgspec; a test compares them.
+OutputName = Literal["table", "json", "ndjson", "yaml"]
 ServerUrl = Annotated[
     str,
     typer.Option(
         "--server",
         metavar="URL",
-        envvar=["CORVO_SERVER", "CORVO_URL"],
+        envvar=list(SERVER_VARIABLES),
         help="address of the server",
         show_envvar=True,
+        show_default=DEFAULT_SERVER,  # or that of the context
+    ),
+]
+ContextName = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help=f"server, key and certificates of `corvo context add` [{contexts.VARIABLE}]",
     ),
 ]
 CaCert = Annotated[
@@ -53,7 +68,9 @@ ApiKey = Annotated[
         show_envvar=True,
     ),
 ]
-OutputFormat = Annotated[OutputName, typer.Option("--output", "-o", help="output format; json applies to errors too")]
+OutputFormat = Annotated[
+    OutputName, typer.Option("--output", "-o", help="output format; errors are JSON with all but table")
+]
 OutputJson = Annotated[bool, typer.Option("--output-json", help="same as --output json")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", "--confirm", help="do not ask for confirmation")]
 
@@ -71,7 +88,8 @@ _is_json: ContextVar[bool] = ContextVar("is_json", default=False)
 
 class Commands(typer.Typer):
     """Adds the shared flags to every command: `--output` and `--output-json`, and to commands with a `server`
-    parameter also `--ca-cert` and `--api-key`."""
+    parameter also `--context`, `--ca-cert` and `--api-key`. Such a command is given the address of the server, wherever
+    it comes from."""
 
     def __init__(self, **fields: Any) -> None:
         # rich doubles the time that help takes
@@ -100,19 +118,28 @@ def _with_shared_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         *,
         output_json: bool = False,
         output: str = "table",
+        context_name: str | None = None,
         ca_cert: str | None = None,
         api_key: str | None = None,
         **fields: Any,
     ) -> Any:
-        chosen = "json" if output_json else output
-        _is_json.set(chosen == "json")
+        chosen = "json" if output_json and output == TABLE else output
+        _is_json.set(chosen != TABLE)
         _connection.set(Connection(ca_cert, api_key))
+        if "server" in own:
+            fields["server"] = _server(fields.get("server") or "", context_name)
         return command(**fields, **({"output": chosen} if "output" in own else {}))
 
-    added: dict[str, Any] = {"ca_cert": (CaCert, None), "api_key": (ApiKey, None)} if "server" in own else {}
+    added: dict[str, Any] = (
+        {"context_name": (ContextName, None), "ca_cert": (CaCert, None), "api_key": (ApiKey, None)}
+        if "server" in own
+        else {}
+    )
     added |= {} if "output" in own else {"output": (OutputFormat, "table")}
     added["output_json"] = (OutputJson, False)
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
+    # No default: a server that nobody named is that of the context.
+    parameters = [one.replace(default="") if one.name == "server" else one for one in parameters]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in added.items()
@@ -120,6 +147,35 @@ def _with_shared_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {**command.__annotations__, **{name: annotation for name, (annotation, _) in added.items()}}
     return run
+
+
+def _server(given: str, context_name: str | None) -> str:
+    """The address, and the key and certificates of its context where no others are given."""
+    try:
+        named = next(filter(None, map(os.environ.get, SERVER_VARIABLES)), None)
+        is_flag = given != named  # typer has already put the variable in the place of a missing flag
+        source = contexts.Source(
+            flag=given if is_flag else None,
+            variable=named,
+            context_flag=context_name,
+            context_variable=os.environ.get(contexts.VARIABLE),
+        )
+        is_needed = context_name or not (given or named)
+        known = contexts.read(contexts.path_of(os.environ)) if is_needed else contexts.ServerContexts("", {})
+        chosen = contexts.choose(source, known)
+    except contexts.BadContexts as error:
+        stop(MISUSED, str(error))
+    if chosen is None:
+        return DEFAULT_SERVER
+    flags = _connection.get(Connection())
+    key_file = chosen.api_key_file or ""
+    _connection.set(
+        Connection(
+            flags.ca_cert or chosen.ca_cert,
+            flags.api_key or (None if os.environ.get(KEY_FILE) else chosen.api_key or _key_of_file(key_file)),
+        )
+    )
+    return chosen.server
 
 
 # Copies of the core's choices: importing the core slows `corvo --help` by a quarter. A test compares them.
@@ -148,7 +204,7 @@ def stop(code: int, *messages: str, kind: str = "") -> NoReturn:
 
 
 def report_error(code: int, *messages: str, kind: str = "") -> None:
-    """On standard error: one JSON object with --output json, else a line each. `kind` names what went wrong."""
+    """On standard error: a line each with --output table, else one JSON object. `kind` names what went wrong."""
     if _is_json.get():
         named = {"error": "; ".join(messages), "code": kind or ("USAGE" if code == MISUSED else "FAILED")}
         print(json.dumps(named, ensure_ascii=False), file=sys.stderr)
@@ -160,8 +216,9 @@ def report_error(code: int, *messages: str, kind: str = "") -> None:
 def expect_json(arguments: Sequence[str]) -> None:
     """For errors in the arguments themselves, which are found before any command runs."""
     pairs = pairwise([*arguments, ""])
-    forms = ("--output-json", "--output=json", "-ojson", "-o=json")
-    _is_json.set(any(one in forms or (one in ("--output", "-o") and after == "json") for one, after in pairs))
+    formats = tuple(name for name in get_args(OutputName) if name != TABLE)
+    forms = ("--output-json", *(f"{flag}{name}" for flag in ("--output=", "-o", "-o=") for name in formats))
+    _is_json.set(any(one in forms or (one in ("--output", "-o") and after in formats) for one, after in pairs))
 
 
 def confirm(is_sure: bool, question: str) -> None:
@@ -189,7 +246,7 @@ def _key_of_file(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="latin-1").strip()
     except OSError as error:
-        stop(MISUSED, f"{KEY_FILE} names {path}, which cannot be read: {(error.strerror or str(error)).lower()}")
+        stop(MISUSED, f"the file of the API key, {path}, cannot be read: {(error.strerror or str(error)).lower()}")
 
 
 @contextmanager
@@ -215,5 +272,5 @@ def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "I
     except ServerRefused as refused:
         stop(REFUSED, refused.message, kind=refused.code)
     except Unreachable as error:
-        advice = "is `corvo server` running there? --server or CORVO_SERVER names another one"
+        advice = "is `corvo server` running there? --server, CORVO_SERVER or `corvo context use` name another one"
         stop(REFUSED, f"{error}; {advice}", kind="UNREACHABLE")

@@ -6,6 +6,7 @@ import typer
 
 from corvo.cli.commands.keys import KeyName, find_hash
 from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, ServerUrl, Yes, asking, confirm, stop
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 app = Commands(
@@ -25,10 +26,11 @@ def roles(context: typer.Context, server: ServerUrl = DEFAULT_SERVER, output: Ou
       corvo roles
     """
     if context.invoked_subcommand is None:
-        list_(server, output)
+        list_(server=server, output=output)
 
 
 @app.command("list")
+@watchable
 def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """List all roles with their permissions, the built-in ones first.
 
@@ -42,7 +44,7 @@ def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") ->
 
     with asking(server) as client:
         views = client.roles()
-    answer(views, output == "json", lambda: show_access.roles(views))
+    answer(views, output, lambda: show_access.roles(views))
 
 
 @app.command()
@@ -72,7 +74,7 @@ def put(
         permissions.append(Permission(resource, tuple(action for action in actions.split(",") if action)))
     with asking(server) as client:
         made = client.put_role(PutRoleBody(role, tuple(permissions)))
-    answer(made, output == "json", lambda: done(role, made.status))
+    answer(made, output, lambda: done(role, made.status))
 
 
 @app.command()
@@ -91,7 +93,7 @@ def delete(
     confirm(yes, f"delete the role {role}, and take it from all keys?")
     with asking(server) as client:
         deleted = client.delete_role(role)
-    answer(deleted, output == "json", lambda: done(role, deleted.status))
+    answer(deleted, output, lambda: done(role, deleted.status))
 
 
 @app.command()
@@ -108,7 +110,7 @@ def bind(key: KeyName, role: RoleName, server: ServerUrl = DEFAULT_SERVER, outpu
 
     with asking(server) as client:
         bound = client.bind_role(find_hash(client, key), BindRoleBody(role))
-    answer(bound, output == "json", lambda: done(key, bound.status))
+    answer(bound, output, lambda: done(key, bound.status))
 
 
 @app.command()
@@ -124,4 +126,4 @@ def unbind(key: KeyName, role: RoleName, server: ServerUrl = DEFAULT_SERVER, out
 
     with asking(server) as client:
         taken = client.unbind_role(find_hash(client, key), role)
-    answer(taken, output == "json", lambda: done(key, taken.status))
+    answer(taken, output, lambda: done(key, taken.status))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, PriorityName, ServerUrl, asking, stop
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _answer(server: str, output: str, ask: "Callable[[Client], ScheduleView]") -
 
     with asking(server) as client:
         view = ask(client)
-    answer(view, output == "json", lambda: show_schedules.schedule(view))
+    answer(view, output, lambda: show_schedules.schedule(view))
 
 
 @app.callback()
@@ -43,10 +44,11 @@ def schedules(context: typer.Context, server: ServerUrl = DEFAULT_SERVER, output
       corvo schedules
     """
     if context.invoked_subcommand is None:
-        list_(server, output)
+        list_(server=server, output=output)
 
 
 @app.command("list")
+@watchable
 def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
     """List all schedules by name, with the next and the last run.
 
@@ -60,7 +62,7 @@ def list_(server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") ->
 
     with asking(server) as client:
         views = client.schedules()
-    answer(views, output == "json", lambda: show_schedules.schedules(views))
+    answer(views, output, lambda: show_schedules.schedules(views))
 
 
 @app.command()
@@ -220,7 +222,7 @@ def run(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Outp
 
     with asking(server) as client:
         made = client.run_schedule(schedule)
-    screen.answer(made, output == "json", lambda: screen.enqueued(made))
+    screen.answer(made, output, lambda: screen.enqueued(made))
 
 
 @app.command()
@@ -237,4 +239,4 @@ def delete(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: O
 
     with asking(server) as client:
         deleted = client.delete_schedule(schedule)
-    answer(deleted, output == "json", lambda: show_schedules.deleted(deleted))
+    answer(deleted, output, lambda: show_schedules.deleted(deleted))

@@ -7,6 +7,7 @@ import typer
 from corvo.cli.commands.job_pages import Cursor, Every, Limit, OnePage, amount, print_jobs
 from corvo.cli.commands.requests import MISUSED, OutputFormat, PriorityName, ServerUrl, StateName, asking, stop
 from corvo.cli.commands.times import HINT, moments
+from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def _moment(help: str) -> Any:
     return typer.Option(metavar="WHEN", help=help)
 
 
+@watchable
 def search(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
     state: Annotated[list[StateName] | None, typer.Option(help="only this state; repeatable")] = None,
@@ -135,4 +137,4 @@ def search(
             # One wait for read.db is enough: the pages after the first show the same moment or a later one.
             return client.search(replace(body, cursor=at, limit=limit, consistent=body.consistent and at == cursor))
 
-        print_jobs(ask, wanted, cursor, output == "json")
+        print_jobs(ask, wanted, cursor, output)

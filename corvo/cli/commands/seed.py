@@ -41,4 +41,4 @@ def demo(
         if not yes and not is_this_machine(client.server):
             stop(MISUSED, f"{client.server} is not this machine; give --yes to fill it with example jobs")
         made = seed_demo(client, count)
-    show.answer(made, output == "json", lambda: show.plain(made.sentence()))
+    show.answer(made, output, lambda: show.plain(made.sentence()))

@@ -24,4 +24,4 @@ def why(
 
     with asking(server) as client:
         view = client.why(job_id)
-    show.answer(view, output == "json", lambda: show.why(view))
+    show.answer(view, output, lambda: show.why(view))

@@ -15,6 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from corvo.cli import formats
 from corvo.client.answers import (
     ClusterStatus,
     Enqueued,
@@ -54,20 +55,18 @@ def console() -> Console:
     )
 
 
-def answer(value: Any, is_json: bool, as_table: Callable[[], RenderableType]) -> None:
-    if is_json:
-        print(msgspec.json.format(msgspec.json.encode(value)).decode())
-    else:
+def answer(value: Any, output: str, as_table: Callable[[], RenderableType]) -> None:
+    """`output` is what `--output` says."""
+    if output == formats.TABLE:
         table(as_table())
+    else:
+        print(formats.encoded(value, output), flush=True)
 
 
-def array(values: Iterable[Any]) -> None:
-    """A JSON array, a value a line, printed as the values come."""
-    opening = "["
-    for value in values:
-        sys.stdout.write(f"{opening}\n{msgspec.json.encode(value).decode()}")
-        opening = ","
-    sys.stdout.write("[]\n" if opening == "[" else "\n]\n")
+def array(values: Iterable[Any], output: str) -> None:
+    """A list for programs, printed as the values come."""
+    for piece in formats.listed(values, output):
+        sys.stdout.write(piece)
 
 
 def table(content: RenderableType) -> None:
