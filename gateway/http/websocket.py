@@ -86,12 +86,19 @@ class Framer:
                 self._is_fragmented = not frame.fin
             return None
         message = bytes(frame.data)
+        if self._read - len(message) != _head_bytes(len(message)):
+            return None  # RFC 6455, 5.2: the length has as few bytes as it needs. The server closes the stream
         if frame.opcode is Opcode.TEXT:
             try:
                 message.decode()
             except UnicodeDecodeError:
                 return None  # the server closes the stream
         return message
+
+
+def _head_bytes(size: int) -> int:
+    """Of a masked frame with so much data."""
+    return 6 if size < 126 else 8 if size < 65_536 else 14
 
 
 def framed(message: bytes) -> bytes:

@@ -29,7 +29,7 @@ def play(data: bytes) -> None:
     assert isinstance(event, h11.Request), event
     assert event.method == b"POST" and event.target.decode() == head.path
     assert event.http_version == b"1.1"
-    assert list(event.headers) == head.headers, (list(event.headers), head.headers)
+    assert list(event.headers) == list(head.headers), head
     given = [value for name, value in event.headers if name == b"content-length"]
     assert [int(value) for value in given] == ([head.length] if given else [])
     assert given or head.length == 0

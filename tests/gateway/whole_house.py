@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corvo.endpoint import PlanContext
 from corvo.model.ids import Minter
-from gateway.access.guard import Guard
+from gateway.access.guard import Guard, Policy
 from gateway.access.login import Login
 from gateway.access.registry import Registry
 from gateway.api.access import AccessEndpoints
@@ -19,12 +19,12 @@ from gateway.app import ENDPOINTS, Gateway
 from gateway.health import Health
 from gateway.pages import Pages
 from gateway.search.database import ReadDb
-from tests.gateway.asgi import PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
+from tests.gateway.asgi import OFF, PAYLOAD_BYTES_MAX, House, Reply, a_scope, call, parts
 from tests.support.builders import NOW, Clock
 
 
 class WholeHouse(House):
-    def __init__(self, path: Path, shard_count: int = 1) -> None:
+    def __init__(self, path: Path, shard_count: int = 1, policy: Policy = OFF) -> None:
         super().__init__(shard_count)
         self.read_db = ReadDb(path)
         shards = self.shards
@@ -41,7 +41,7 @@ class WholeHouse(House):
         self.registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
         streams = Streams(shards, fetching)  # type: ignore[arg-type]
         self.bulks = Bulks(shards, self.read_db, context, "node-1", self.draining)  # type: ignore[arg-type]
-        guard = Guard.open(context)
+        self.guard = guard = Guard(context, self.registry, policy, clock_ns=Clock([NOW]))
         served = composed.by_name() | self.bulks.by_name() | AccessEndpoints(self.registry).by_name()
         self.app = Gateway(
             shards,  # type: ignore[arg-type]
