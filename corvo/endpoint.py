@@ -6,14 +6,14 @@ shards, and their results into one answer. All of it is pure; the gateway does t
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from corvo.model import sharding
 from corvo.model.access import NOBODY, Principal
 from corvo.model.errors import Refusal
-from corvo.model.ids import Minter
+from corvo.model.ids import Minter, repeatable_minter
 from corvo.model.limits import BULK_ID
 from corvo.model.namespaces import DEFAULT, id_ending
 from corvo.model.reach import Reach
@@ -94,6 +94,10 @@ class PlanContext(msgspec.Struct, frozen=True):
     def acting_for(self, principal: Principal) -> "PlanContext":
         return msgspec.structs.replace(self, principal=principal)
 
+    def repeating(self, key: bytes, *asked: bytes) -> "PlanContext":
+        """For a request with this `Idempotency-Key`: all ids follow from it."""
+        return msgspec.structs.replace(self, mint=repeatable_minter(key, *asked, namespace=self.namespace))
+
     def hiding(self, ids: frozenset[str]) -> "PlanContext":
         return msgspec.structs.replace(self, hidden=ids) if ids else self
 
@@ -148,6 +152,9 @@ class Plan(NamedTuple):
     instead: Answer | None = None
 
 
+Repeats = Literal["freely", "by key", "never"]
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One route of the HTTP API.
 
@@ -173,6 +180,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     access: str  # the permission that it needs, as resource:action (`corvo/model/access.py`); `open`: none
     needs_principal: bool = False  # its plan depends on who asks (`PlanContext.principal`)
     wait_s: float = 0.0  # how long the server may delay the answer on purpose, beyond a `timeout` in the body
+    # Whether a client that got no answer may send it again: `freely`; `by key`, if both carry one `Idempotency-Key`;
+    # `never`, because the effect would happen again. A GET changes nothing, whatever stands here.
+    repeats: Repeats = "never"
 
 
 def spread(items: Sequence[T], shard_of: Callable[[T], K | None]) -> dict[K, list[int]]:

@@ -132,6 +132,10 @@ class Gateway:
                 self._rate_limits.admit(request)
             request.parameters = enter_path(match.kinds, match.parameters, principal) if match.parameters else ()
             asked = self._body(endpoint, request, body)
+            if request.repeat_key and endpoint.repeats == "by key":
+                request.context = request.context.repeating(
+                    request.repeat_key, request.method.encode(), request.path.encode(), body
+                )
             enter_body(asked, principal)
             if self._rate_limits is not None:
                 self._rate_limits.admit_items(request, endpoint.name, asked)

@@ -9,6 +9,7 @@ from corvo import __version__
 from corvo.endpoint import Endpoint
 from corvo.model.access import OPEN
 from corvo.model.errors import STATUS
+from corvo.model.ids import KEY_HEADER
 from gateway import examples
 from gateway.access.audited import is_change
 from gateway.field_notes import PATH_NOTES, note_of
@@ -29,6 +30,14 @@ _ALWAYS = (
 _CLOSED = ("UNAUTHORIZED", "FORBIDDEN")  # where a permission is needed
 _WITH_BODY = ("PARSE_ERROR", "VALIDATION_ERROR", "BODY_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TIMEOUT")
 _PARAMETER = re.compile(r"\{(\w+)\}")
+
+_REPEAT_KEY = {
+    "name": KEY_HEADER,
+    "in": "header",
+    "required": False,
+    "description": "the request with this key, path and body is carried out once, however often it is sent: a new UUID",
+    "schema": {"type": "string"},
+}
 
 
 def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
@@ -76,7 +85,8 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
             }
             for name in _PARAMETER.findall(endpoint.path)
         ]
-        + _query_parameters(endpoint),
+        + _query_parameters(endpoint)
+        + ([_REPEAT_KEY] if endpoint.repeats == "by key" else []),
         "responses": {
             str(status): {"description": "empty"}
             if answer is None

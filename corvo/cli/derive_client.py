@@ -3,7 +3,8 @@
     bodies.py    what is sent: bodies, and what stands after the `?`
     answers.py   what comes back
     routes.py    method, path and answers of each endpoint; the codes of refusals
-    methods.py   one typed method for each endpoint that answers with JSON
+    methods.py   one typed method for each endpoint that answers with JSON; async_methods.py  the same, to await
+    refusals.py  an exception for each code of a refusal
 
 The client is installed without the server (`sdk/python`), so it has copies of the types, not the types. A copy leaves
 out what only the server uses: limits, checks, methods. A document is any value in a copy, raw bytes on the server. A
@@ -71,17 +72,21 @@ def source_of_routes() -> str:
     rows = "\n".join(
         f"    {endpoint.name!r}: Route({endpoint.method!r}, {endpoint.path!r}, "
         f"{'None' if endpoint.body is None else endpoint.body.__name__}, {_answers(endpoint)}"
-        f"{f', {endpoint.wait_s!r}' if endpoint.wait_s else ''}),"
+        f", {endpoint.wait_s!r}, {_repeats(endpoint)!r}),"
         for endpoint in ALL
     )
     sent = {endpoint.body.__name__ for endpoint in ALL if endpoint.body is not None}
     used = [kind for kind in _answered() if any(_names(answer) >= {kind.__name__} for answer in _all_answers())]
     return f'''"""Where each request goes, and the codes of refusals. {_WRITTEN}"""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .answers import {", ".join(sorted(kind.__name__ for kind in used))}
 from .bodies import Body, {", ".join(sorted(sent))}
+
+
+# Whether a request may be sent again when no answer came; `by key`: with the same `Idempotency-Key`.
+Repeats = Literal["freely", "by key", "never"]
 
 
 class Route(NamedTuple):
@@ -89,7 +94,8 @@ class Route(NamedTuple):
     path: str  # below /api/v1, with {{parameters}}
     body: type[Body] | None
     answers: dict[int, Any]  # status → type of the answer; None: an empty one
-    wait_s: float = 0.0  # how long the server may delay the answer on purpose
+    wait_s: float  # how long the server may delay the answer on purpose
+    repeats: Repeats
 
 
 ROUTES: dict[str, Route] = {{
@@ -101,11 +107,12 @@ RETRYABLE = frozenset({sorted(RETRYABLE)!r})  # the request changed nothing, and
 '''
 
 
-def source_of_methods() -> str:
+def source_of_methods(is_async: bool = False) -> str:
     endpoints = [endpoint for endpoint in ALL if endpoint.media == "application/json"]
     sent = {kind.__name__ for endpoint in endpoints for kind in (endpoint.body, endpoint.query) if kind is not None}
     answered = set().union(*(_names(answer) for endpoint in endpoints for answer in endpoint.answers.values()))
-    head = f'''"""A method for each endpoint. {_WRITTEN}"""
+    maybe_async = "async " if is_async else ""
+    head = f'''"""A method for each endpoint{", to await" if is_async else ""}. {_WRITTEN}"""
 
 from typing import TypeVar
 
@@ -116,11 +123,54 @@ from .calls import HttpCall, call_of
 A = TypeVar("A")
 
 
-class Methods:
-    def call(self, call: HttpCall[A]) -> A:
+class {"AsyncMethods" if is_async else "Methods"}:
+    {maybe_async}def call(self, call: HttpCall[A]) -> A:
         raise NotImplementedError
 '''
-    return "\n".join([head, *map(_method, endpoints)])
+    return "\n".join([head, *(_method(endpoint, is_async) for endpoint in endpoints)])
+
+
+def source_of_async_methods() -> str:
+    return source_of_methods(is_async=True)
+
+
+def source_of_refusals() -> str:
+    """A code that is named like its group is the group."""
+    named = {code: _camel(code) for code in STATUS}
+    own = [(code, name) for code, name in named.items() if name != _group(STATUS[code])]
+    classes = [f"class {name}({_group(STATUS[code])}):\n    pass\n" for code, name in own]
+    rows = "\n".join(f"    {code!r}: {name}," for code, name in named.items())
+    groups = sorted({*_GROUPS.values(), "InvalidRequest", "Unavailable"})
+    head = f'''"""An exception for each code of a refusal. {_WRITTEN}"""
+
+from .errors import {", ".join(groups)}, ServerRefused
+'''
+    tail = f'''
+CLASSES: dict[str, type[ServerRefused]] = {{
+{rows}
+}}
+_OF_STATUS: dict[int, type[ServerRefused]] = {{
+{"".join(f"    {status}: {name}," for status, name in _GROUPS.items())}
+}}
+
+
+def class_of(code: str, status: int) -> type[ServerRefused]:
+    """For a code that is not known here, the group of its status."""
+    by_range = Unavailable if status >= 500 else InvalidRequest if status >= 400 else ServerRefused
+    return CLASSES.get(code) or _OF_STATUS.get(status) or by_range
+'''
+    return "\n\n".join([head, *classes, tail])
+
+
+_GROUPS = {401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 429: "TooManyRequests"}
+
+
+def _group(status: int) -> str:
+    return _GROUPS.get(status) or ("Unavailable" if status >= 500 else "InvalidRequest")
+
+
+def _camel(code: str) -> str:
+    return "".join(word.capitalize() for word in code.split("_"))
 
 
 FILES: dict[str, Callable[[], str]] = {
@@ -128,6 +178,8 @@ FILES: dict[str, Callable[[], str]] = {
     "answers.py": source_of_answers,
     "routes.py": source_of_routes,
     "methods.py": source_of_methods,
+    "async_methods.py": source_of_async_methods,
+    "refusals.py": source_of_refusals,
 }
 
 
@@ -260,7 +312,11 @@ def _answers(endpoint: Endpoint) -> str:
     return "{" + ", ".join(f"{status}: {_kind(answer)}" for status, answer in endpoint.answers.items()) + "}"
 
 
-def _method(endpoint: Endpoint) -> str:
+def _repeats(endpoint: Endpoint) -> str:
+    return "freely" if endpoint.method == "GET" else endpoint.repeats
+
+
+def _method(endpoint: Endpoint, is_async: bool) -> str:
     parameters = re.findall(r"{(\w+)}", endpoint.path)
     signature = ["self", *(f"{name}: str" for name in parameters)]
     arguments = [f'"{endpoint.name}"']
@@ -275,8 +331,8 @@ def _method(endpoint: Endpoint) -> str:
         arguments += ["query"] if endpoint.body is not None else ["None", "query"]
     arguments += [f"{name}={name}" for name in parameters]
     answers = " | ".join(dict.fromkeys(map(_kind, endpoint.answers.values())))
-    head = f"    def {endpoint.name}({', '.join(signature)}) -> {answers}:"
-    body = f"        return self.call(call_of({', '.join(arguments)}))"
+    head = f"    {'async ' if is_async else ''}def {endpoint.name}({', '.join(signature)}) -> {answers}:"
+    body = f"        return {'await ' if is_async else ''}self.call(call_of({', '.join(arguments)}))"
     return "\n".join([head, f'        """{endpoint.summary}."""', body, ""])
 
 

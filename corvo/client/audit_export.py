@@ -3,10 +3,7 @@ record may hold other separators."""
 
 from collections.abc import Iterable, Iterator
 
-from .calls import PREFIX, refusal_of
-from .http import Client
-
-SILENCE_S = 40.0  # the server reads a page of records in milliseconds
+ACCEPT_LINES = {"accept": "application/x-ndjson"}
 LINE_BYTES_MAX = 1024 * 1024  # far more than a record may have
 
 
@@ -14,23 +11,25 @@ class NotAnExport(ValueError):
     """A line that no server sends."""
 
 
-def exported(client: Client, after: int = 0, namespace: str = "") -> Iterator[bytes]:
-    """The lines of an export, without their ends."""
-    query = {"after": str(after)} if after else {}
-    query |= {"namespace": namespace} if namespace else {}
-    headers = {"accept": "application/x-ndjson"}
-    with client.open_stream(f"{PREFIX}/audit-logs/export", query, headers, SILENCE_S) as response:
-        if response.status_code != 200:
-            raise refusal_of(response.status_code, response.headers, response.read())
-        yield from split_lines(response.iter_bytes())
+class LineSplitter:
+    """Pieces in, lines out, without their ends."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > LINE_BYTES_MAX:
+            raise NotAnExport(f"a line is longer than {LINE_BYTES_MAX} bytes: this is no export of the audit log")
+        return lines
+
+    def end(self) -> list[bytes]:
+        """The last line, if nothing ended it."""
+        return [self._rest] if self._rest else []
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
+    lines = LineSplitter()
     for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
-        if len(rest) > LINE_BYTES_MAX:
-            raise NotAnExport(f"a line is longer than {LINE_BYTES_MAX} bytes: this is no export of the audit log")
-    if rest:
-        yield rest
+        yield from lines.feed(piece)
+    yield from lines.end()

@@ -1,43 +1,25 @@
 """What to send for each request and how to read what comes back. Pure: no socket, no clock.
 
 Routes and types are written from the server's endpoints (`routes.py`), so they cannot drift from the server's.
-A driver (`http.py`) sends it and hands status, headers and bytes to `read_answer`.
+A driver (`http.py`, `aio.py`) sends it and hands status, headers and bytes to `read_answer`.
 """
 
 import functools
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from .bodies import Body
-from .routes import CODES, RETRYABLE, ROUTES
+from .errors import ServerRefused as ServerRefused
+from .refusals import class_of
+from .routes import ROUTES, Repeats
 
 PREFIX = "/api/v1"
 REASON_CHARS_MAX = 300  # of an answer that is not ours: a proxy's page must not fill the screen
 
 A = TypeVar("A")
-
-
-class ServerRefused(Exception):
-    """The server answered no, or answered something that cannot be read."""
-
-    def __init__(self, code: str, message: str, status: int, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.status = status
-        self.retry_after_s = retry_after_s  # None: the server did not say
-
-    @property
-    def may_retry(self) -> bool:
-        """Only what certainly changed nothing: after a 504 the first request may still have been applied. A proxy's
-        429 or 503 has no code of ours and never reached the server."""
-        if self.code in CODES:
-            return self.code in RETRYABLE
-        return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class HttpCall(NamedTuple, Generic[A]):
@@ -46,11 +28,13 @@ class HttpCall(NamedTuple, Generic[A]):
     body: bytes | None
     answers: Mapping[int, Any]  # status → type of the answer; None: an empty one
     wait_s: float = 0.0  # how long the server may hold the answer back on purpose
+    repeats: Repeats = "never"  # whether it may be sent again when no answer came
 
 
 class _ErrorBody(msgspec.Struct):
     error: str
     code: str = ""
+    field: str | None = None
 
 
 def call_of(
@@ -59,10 +43,12 @@ def call_of(
     """The call of an endpoint, by its name. `methods.py` says which `A` it answers with."""
     route = ROUTES[name]
     path = PREFIX + route.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
-    if query is not None and (named := urlencode(_query_of(query))):
+    if query is not None and (named := urlencode(query_of(query))):
         path = f"{path}?{named}"
     content = None if body is None else msgspec.json.encode(_without_defaults(body))
-    return HttpCall(route.method, path, content, route.answers, route.wait_s + getattr(body, "timeout", 0.0))
+    return HttpCall(
+        route.method, path, content, route.answers, route.wait_s + getattr(body, "timeout", 0.0), route.repeats
+    )
 
 
 def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], content: bytes) -> A:
@@ -80,7 +66,7 @@ def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], cont
         ) from None
 
 
-def _query_of(query: msgspec.Struct) -> dict[str, Any]:
+def query_of(query: msgspec.Struct) -> dict[str, Any]:
     fields = _without_defaults(query)
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in fields.items()}
 
@@ -120,7 +106,8 @@ def refusal_of(status: int, headers: Mapping[str, str], content: bytes) -> Serve
     except msgspec.MsgspecError:  # not an answer of ours: a proxy, or another program on this port
         text = " ".join(content.decode(errors="replace").split())[:REASON_CHARS_MAX]
         body = _ErrorBody(f"HTTP {status} instead of an answer of Corvo's: {text or 'no text'}")
-    return ServerRefused(body.code or f"HTTP_{status}", body.error, status, _retry_after_s(headers))
+    kind = class_of(body.code, status)
+    return kind(body.code or f"HTTP_{status}", body.error, status, _retry_after_s(headers), body.field)
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

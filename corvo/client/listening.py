@@ -6,22 +6,12 @@ lost and none comes twice. Where the server says that events are gone, the event
 
 from collections.abc import Callable, Iterator
 
-import httpx
-import msgspec
-
 from .answers import EventView, Gap
-from .bodies import EventsPageQuery
-from .calls import PREFIX, ServerRefused, refusal_of
-from .http import Client, Unreachable
+from .bodies import EventsPageQuery, EventsQuery
+from .http import Client
+from .sse import EventCursor
 
-SILENCE_S = 40.0  # the server says something every 15 s; after this long without a word it is gone
 PAGE = 1_000
-_decode_event = msgspec.json.Decoder(EventView).decode
-_decode_gap = msgspec.json.Decoder(Gap).decode
-
-
-class Unreadable(ServerRefused):
-    """An event that would be no other if it came again."""
 
 
 class EventStream:
@@ -47,57 +37,8 @@ class EventStream:
     def stream(self, begin: str, pause: Callable[[str], None]) -> Iterator[EventView | Gap]:
         """For ever. `pause` is told of each break, and waits. A server that refuses at first, or cannot be reached at
         first, is the caller's to know."""
-        has_begun = False
-        while True:
-            try:
-                for heard in self._connection(begin):
-                    has_begun = True
-                    if heard is not None:
-                        yield heard
-                trouble = "the server ended the stream"
-            except (ServerRefused, Unreachable) as error:
-                if not has_begun or isinstance(error, Unreadable):
-                    raise
-                trouble = str(error)
-            pause(trouble)
-
-    def _connection(self, begin: str) -> Iterator[EventView | Gap | None]:
-        """What is heard on one connection; None for a sign of life."""
-        headers = {"accept": "text/event-stream"}
-        query = dict(self._filters)
-        if self.cursor:
-            headers["last-event-id"] = self.cursor
-        elif begin:
-            query["from"] = begin
-        with self._client.open_stream(f"{PREFIX}/events", query, headers, SILENCE_S) as response:
-            if response.status_code != 200:
-                raise refusal_of(response.status_code, response.headers, response.read())
-            for frame in _frames(response):
-                data = frame.get("data")
-                if data is None:
-                    self.cursor = frame.get("id", self.cursor)
-                    yield None
-                    continue
-                heard = _read(data, frame.get("event") == "gap")
-                self.cursor = frame.get("id", self.cursor)
-                yield heard
-
-
-def _read(data: str, is_gap: bool) -> EventView | Gap:
-    try:
-        return _decode_gap(data) if is_gap else _decode_event(data)
-    except msgspec.MsgspecError as error:
-        raise Unreadable(
-            "UNREADABLE_ANSWER", f"an event cannot be read ({error}): is the server of another version?", 200
-        ) from None
-
-
-def _frames(response: httpx.Response) -> Iterator[dict[str, str]]:
-    fields: dict[str, str] = {}
-    for line in response.iter_lines():
-        if not line:
-            yield fields
-            fields = {}
-        elif not line.startswith(":"):
-            name, _, value = line.partition(": ")
-            fields[name] = value
+        place = EventCursor(EventsQuery(begin=begin, **self._filters), self.cursor)
+        stream: Iterator[EventView | Gap] = self._client.follow(place, pause)
+        for heard in stream:
+            self.cursor = place.last_id
+            yield heard

@@ -98,6 +98,7 @@ ENDPOINTS = (
         name="bulk_get",
         access="jobs:read",
         method="POST",
+        repeats="freely",
         path="/jobs/bulk-get",
         summary="Many jobs by their ids, in that order; unknown ids are left out",
         body=BulkGetBody,

@@ -132,6 +132,7 @@ ENDPOINTS = (
         name="search",
         access="jobs:list",
         method="POST",
+        repeats="freely",
         path="/jobs/search",
         summary="Search the jobs of all shards",
         body=SearchBody,

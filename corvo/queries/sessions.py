@@ -50,6 +50,7 @@ ENDPOINTS = (
         name="logout",
         access=OPEN,
         method="POST",
+        repeats="freely",
         path="/auth/logout",
         summary="Log a browser out: clear the cookie",
         answers={200: LoggedOut},

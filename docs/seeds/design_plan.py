@@ -114,7 +114,7 @@ HARDENING = Section(
         _done(3, 5, "chaos tests", "See [chaos](../how-to/run-chaos.md)."),
         _done(3, 6, "cluster tests in one process", "Whole clusters are [simulated](../explanation/raft.md)."),
         not_yet("phase-3-typescript", "TypeScript client", "languages", "None."),
-        not_yet("phase-3-python", "Python client", "languages", "For our own commands only."),
+        works("phase-3-python", "Python client", "[`Client` and `AsyncClient`](../how-to/use-the-python-client.md)."),
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from corvo.endpoint import Answer
 from corvo.ops.jobs.fetch import (
+    Claimed,
     FetchBatchBody,
     FetchBody,
     FetchedBatch,
@@ -38,6 +39,8 @@ from gateway.search import (
 from gateway.search.database import ReadDb
 from gateway.search.lag import catch_up
 from gateway.shards.client import Shards
+
+ATTEMPT_HEADER = b"x-corvo-attempt"
 
 
 class ComposedEndpoints:
@@ -84,14 +87,20 @@ class ComposedEndpoints:
         }
 
     async def _fetch(self, body: FetchBody, request: Request) -> Answer:
-        fetch = new_fetch(body, request.context.mint.claim_id(), 1)
-        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        claimed = await self._claim(body, 1, request)
         return Answer(200, fetched_job(claimed[0])) if claimed else Answer(204, None)
 
     async def _fetch_batch(self, body: FetchBatchBody, request: Request) -> Answer:
-        fetch = new_fetch(body, request.context.mint.claim_id(), body.count)
-        claimed = await self._fetching.fetch(fetch, request.hung_up)
+        claimed = await self._claim(body, body.count, request)
         return Answer(200, FetchedBatch([fetched_job(job) for job in claimed]))
+
+    async def _claim(self, body: FetchBody, count: int, request: Request) -> list[Claimed]:
+        fetch = new_fetch(body, request.context.mint.claim_id(), count)
+        if request.repeat_key and request.header(ATTEMPT_HEADER) != "1":  # it may have been sent before
+            held = await self._fetching.held_by(fetch)
+            if held:
+                return held
+        return await self._fetching.fetch(fetch, request.hung_up)
 
     async def _search(self, body: SearchBody, request: Request) -> Answer:
         if body.consistent:

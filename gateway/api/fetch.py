@@ -9,9 +9,10 @@ drains) is not cancelled. Its calls are recalled, and the shard answers with no 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import count, groupby
 from time import monotonic
 from typing import Any
 
@@ -66,16 +67,33 @@ class Fetcher:
         with self._watched([call], hung_up):
             return await future
 
-    def _runs(self, fetch: Fetch, among: int | None = None) -> list[tuple[int, list[str]]]:
+    def _runs(self, fetch: Fetch, among: int | None = None, asked: int = 0) -> list[tuple[int, list[str], int]]:
         """Queues in the order to serve, with neighbours on one shard grouped; with `among`, only those of that shard.
-        With weights, the order is drawn per claim id over all queues. So a queue gets its share wherever the others
-        are, and however many of them are empty."""
+        With weights, the order is drawn over all queues, anew each time that they are `asked`. So a queue gets its
+        share wherever the others are, and however many of them are empty.
+
+        Each run on a shard has a claim id of its own, and always the same: a request that is sent again finds it."""
         queues = fetch.queues
         if fetch.weights:
-            queues = [queues[place] for place in weighted_order.order(fetch.weights, fetch.claim_id)]
+            queues = [queues[place] for place in weighted_order.order(fetch.weights, fetch.claim_id + asked)]
         placed = ((shard_of_queue(queue, len(self._shards)), queue) for queue in queues)
         wanted = [(shard, queue) for shard, queue in placed if among is None or shard == among]
-        return [(shard, [queue for _, queue in run]) for shard, run in groupby(wanted, lambda each: each[0])]
+        runs: list[tuple[int, list[str], int]] = []
+        earlier: Counter[int] = Counter()  # runs on each shard
+        for shard, run in groupby(wanted, lambda each: each[0]):
+            runs.append((shard, [queue for _, queue in run], fetch.claim_id + earlier[shard]))
+            earlier[shard] += 1
+        return runs
+
+    async def held_by(self, fetch: Fetch) -> list[Claimed]:
+        """The jobs that the worker holds because of an earlier request with these ids, whose answer may be lost."""
+        part = msgspec.structs.replace(fetch, weights=[], count=0, wait_ms=0, is_repeated=True)  # claims nothing new
+        asked = [
+            (shard, msgspec.structs.replace(part, queues=queues, claim_id=claim_id))
+            for shard, queues, claim_id in self._runs(fetch)
+        ]
+        found = await asyncio.gather(*(self._shards.ask(shard, ask) for shard, ask in asked))
+        return [claimed for some in found for claimed in some]
 
     async def _fetch_over(self, fetch: Fetch, hung_up: Callable[[], Awaitable[None]]) -> list[Claimed]:
         deadline = monotonic() + fetch.wait_ms / 1000
@@ -83,7 +101,7 @@ class Fetcher:
         for queue in fetch.queues:
             by_shard.setdefault(shard_of_queue(queue, len(self._shards)), []).append(queue)
         claimed = await self._ask_in_turn(fetch, self._runs(fetch))
-        while True:
+        for asked in count(1):
             left_ms = int((deadline - monotonic()) * 1000)
             if claimed or left_ms <= 0 or self._draining.is_set():
                 return claimed
@@ -93,12 +111,13 @@ class Fetcher:
             caller = await self._first_call(asks, hung_up)
             if caller is None:
                 return []
-            claimed = await self._ask_in_turn(fetch, self._runs(fetch, caller))
+            claimed = await self._ask_in_turn(fetch, self._runs(fetch, caller, asked))
+        return claimed
 
-    async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str]]]) -> list[Claimed]:
+    async def _ask_in_turn(self, fetch: Fetch, runs: list[tuple[int, list[str], int]]) -> list[Claimed]:
         claimed: list[Claimed] = []
         refusal: Refusal | None = None
-        for number, (shard, queues) in enumerate(runs):
+        for shard, queues, claim_id in runs:
             part = msgspec.structs.replace(
                 fetch,
                 queues=queues,
@@ -106,7 +125,7 @@ class Fetcher:
                 weights=[],
                 count=fetch.count - len(claimed),
                 wait_ms=0,
-                claim_id=fetch.claim_id + number,
+                claim_id=claim_id,
             )
             if not self._shards.is_up(shard):
                 refusal = unreachable(shard)  # an unreachable shard must not hold back the jobs of the others
@@ -117,7 +136,6 @@ class Fetcher:
                 refusal = refused
             if len(claimed) >= fetch.count:
                 break
-        fetch.claim_id += len(runs)
         if refusal is not None and not claimed and fetch.wait_ms == 0:
             raise refusal
         return claimed

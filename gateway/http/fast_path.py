@@ -21,7 +21,7 @@ from hypercorn.config import Config
 
 from corvo.model.limits import BODY_BYTES_MAX
 from gateway.http.fixed_headers import Header, as_bytes, fixed_headers
-from gateway.http.messages import HEADER_BYTES_MAX, PATH_BYTES_MAX, Disconnected, Request, Response
+from gateway.http.messages import HEADER_BYTES_MAX, KEY_HEADER, PATH_BYTES_MAX, Disconnected, Request, Response
 
 READ_BYTES = 64 * 1024
 HEADERS_MAX = 40
@@ -51,6 +51,7 @@ class Head(NamedTuple):
     path: str
     headers: tuple[tuple[bytes, bytes], ...]  # shared by all requests with this head
     content_type: bytes
+    repeat_key: bytes
     length: int
     end: int  # where the body begins
 
@@ -101,7 +102,7 @@ def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | 
     """None if a header says that the request is not plain."""
     length = -1
     hosts = 0
-    content_type = b""
+    content_type = repeat_key = b""
     for header in headers:
         name, value = header
         if not value:
@@ -116,11 +117,15 @@ def _plain(path: bytes, headers: list[tuple[bytes, bytes]], end: int) -> Head | 
             content_type = value
         elif name == b"host":
             hosts += 1
+        elif name == KEY_HEADER:
+            if repeat_key:
+                return None
+            repeat_key = value
         elif name in _UNUSUAL and header != _KEEP_ALIVE:
             return None
     if hosts != 1 or not 0 <= length <= BODY_BYTES_MAX:
         return None
-    return Head(path.decode(), tuple(headers), content_type, length, end)
+    return Head(path.decode(), tuple(headers), content_type, repeat_key, length, end)
 
 
 class FastRequest(Request):
@@ -138,6 +143,7 @@ class FastRequest(Request):
         }
         super().__init__(scope, self._receive_nothing)
         self.content_type = head.content_type
+        self.repeat_key = head.repeat_key
         self._length = head.length
         self._reader = reader
         self.left = data[head.end :]  # the body, and requests that were sent before its answer

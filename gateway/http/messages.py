@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from corvo.endpoint import PlanContext
+from corvo.model import ids
 from corvo.model.access import Principal
 from corvo.model.errors import Refusal
 from corvo.model.json_input import validation_refusal
@@ -40,6 +41,7 @@ SLASH_IN_NAMES = (
     b"/api/v1/webhooks/",
 )  # where a path may contain a name with a slash
 FRAME_FAST_PATH = "corvo.frames"  # in the state of a scope: where the stream reads and writes frames past the server
+KEY_HEADER = ids.KEY_HEADER.lower().encode()
 ENCODED_SLASH = "\0"  # in `Request.path`: a slash inside a name. No path contains a NUL of its own
 
 to_json = msgspec.json.Encoder().encode
@@ -94,6 +96,7 @@ class Request:
         "path",
         "principal",
         "query",
+        "repeat_key",
         "scope",
         "started",
     )
@@ -109,6 +112,7 @@ class Request:
         self.context: PlanContext  # of the principal's namespace
         self.admission: Revocable | None = None  # None: nothing can revoke it
         self.content_type = b""
+        self.repeat_key = b""  # `Idempotency-Key`: a request with the same key is this one, sent again
         self.must_close = False
         self._receive = receive
         self._length = -1
@@ -160,6 +164,10 @@ class Request:
                 self._length = int(value)
             elif name == b"content-type":
                 self.content_type = value
+            elif name == KEY_HEADER:
+                if self.repeat_key:
+                    raise Refusal("BAD_REQUEST", "idempotency-key is there twice")
+                self.repeat_key = value
             elif name == b"transfer-encoding":
                 self._is_chunked = True
             elif name == b"content-encoding":

@@ -9,6 +9,7 @@ from corvo.client.answers import Acked, Enqueued, Failed, FetchedBatch, FetchedJ
 from corvo.client.bodies import AckBody, EnqueueBody, FailBody, FetchBatchBody, FetchBody, HeartbeatBody, HeartbeatJob
 from corvo.client.calls import ServerRefused
 from corvo.client.http import BadServer, Client, Unreachable
+from corvo.client.refusals import ShardUnavailable
 from tests.client.playback import Playback
 
 ID = "s01_job_01hzy3v7k2m4n6p8q0r2s4t6v8"
@@ -97,11 +98,45 @@ def test_a_refusal_of_the_request_itself_is_not_repeated(playback: Playback) -> 
     assert clock.slept == [] and len(playback.asked) == 1
 
 
-def test_a_server_that_is_not_there_is_unreachable() -> None:
+@pytest.mark.parametrize(("waits", "pauses"), [(True, [0.2, 0.4, 0.8, 1.6, 3.2]), (False, [])])
+def test_a_server_that_is_not_there_is_waited_for_or_unreachable_at_once(waits: bool, pauses: list[float]) -> None:
+    clock = Clock()
     with socket.socket() as taken:  # bound, not listening: nobody else can be there
         taken.bind(("127.0.0.1", 0))
+        client = Client(
+            f"http://127.0.0.1:{taken.getsockname()[1]}",
+            deadline_s=10,
+            waits_for_server=waits,
+            sleep=clock.sleep,
+            clock=clock.read,
+        )
         with pytest.raises(Unreachable, match="nothing answers"):
-            Client(f"http://127.0.0.1:{taken.getsockname()[1]}").queues()
+            client.queues()
+
+    assert clock.slept == pytest.approx(pauses)
+
+
+def test_headers_of_a_trace_and_the_namespace_go_with_every_request(playback: Playback) -> None:
+    playback.answer("GET", "/queues", [])
+    spans = iter(["00-a-1-01", "00-b-2-01"])
+
+    with Client(playback.url, namespace="acme", trace=lambda: {"traceparent": next(spans)}) as client:
+        client.queues()
+        client.queues()
+
+    assert [heard["traceparent"] for heard in playback.headers] == ["00-a-1-01", "00-b-2-01"]
+    assert {heard["x-corvo-namespace"] for heard in playback.headers} == {"acme"}
+
+
+def test_another_deadline_for_one_call(playback: Playback) -> None:
+    clock = Clock()
+    playback.refuse("GET", "/queues", 503, "SHARD_UNAVAILABLE", "no leader", retry_after="2")
+    client = client_of(playback, clock, deadline_s=60)
+
+    with pytest.raises(ShardUnavailable):
+        client.within(5).queues()
+
+    assert clock.slept == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("server", ["http://", "ftp://host", "http://host:notaport"])

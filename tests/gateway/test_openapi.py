@@ -86,9 +86,11 @@ def test_every_operation_is_whole(path: str, method: str, operation: dict[str, A
 
     assert method in ("get", "post", "put", "delete")
     assert operation["summary"]
-    by_place = {place: [p for p in operation["parameters"] if p["in"] == place] for place in ("path", "query")}
+    places = ("path", "query", "header")
+    by_place = {place: [p for p in operation["parameters"] if p["in"] == place] for place in places}
     assert [(p["name"], p["required"]) for p in by_place["path"]] == [(name, True) for name in in_path]
-    assert all(p["schema"] and not p["required"] for p in by_place["query"])
+    assert all(p["schema"] and not p["required"] for p in by_place["query"] + by_place["header"])
+    assert [p["name"] for p in by_place["header"]] in ([], ["Idempotency-Key"])
     assert len(operation["parameters"]) == sum(map(len, by_place.values()))
     assert any(status.startswith("2") for status in operation["responses"])
     for status, response in operation["responses"].items():

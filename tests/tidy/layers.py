@@ -92,7 +92,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 KNOWN_CYCLES: set[tuple[str, str]] = set()
 
 # Written from the types of the server, whose names they keep (corvo/cli/derive_client.py).
-COPIES = {"corvo/client/answers.py", "corvo/client/bodies.py"}
+COPIES = {"corvo/client/answers.py", "corvo/client/bodies.py", "corvo/client/refusals.py"}
 
 # Written for users of the library: the words for an operation are the same on their side.
 PUBLIC_WORDS = {"corvo/client/worker/outcomes.py"}

@@ -91,12 +91,13 @@ def export(
       corvo audit export audit.ndjson
       corvo audit export --after 1200 | gzip > audit-1201.ndjson.gz
     """
-    from corvo.client.audit_export import NotAnExport, exported  # lazy: httpx
+    from corvo.client.audit_export import NotAnExport  # lazy: as below
+    from corvo.client.bodies import AuditExportQuery  # lazy: msgspec
 
     with asking(server) as client:
         try:
             with _writing(file) as target:
-                for line in exported(client, after, namespace):
+                for line in client.export_audit_logs(AuditExportQuery(after, namespace)):
                     target.write(line + b"\n")
         except NotAnExport as error:
             stop(REFUSED, str(error))
@@ -130,7 +131,8 @@ def verify(
       gunzip -c audit.ndjson.gz | corvo audit verify -
     """
     from corvo.cli.screen import show, show_audit  # lazy: rich
-    from corvo.client.audit_export import NotAnExport, exported  # lazy: httpx
+    from corvo.client.audit_export import NotAnExport  # lazy: as below
+    from corvo.client.bodies import AuditExportQuery  # lazy: msgspec
     from corvo.model.audit_chain import BrokenChain, parse_anchor  # lazy: msgspec
 
     if file is not None and after:
@@ -142,7 +144,7 @@ def verify(
     try:
         if file is None:
             with asking(server) as client:
-                found = _verify(exported(client, after), expected)
+                found = _verify(client.export_audit_logs(AuditExportQuery(after)), expected)
         else:
             found = _verify(_read_lines(file), expected)
     except BrokenChain as broken:

@@ -52,7 +52,7 @@ def run_dev(port: int, jobs: int, output: str) -> int:
     with Signals.heeded() as signals, _temporary() as folder, DevServer(folder, port) as server:
         url = server.await_ready(signals)
         if url:
-            with Client(url) as client:
+            with Client(url, waits_for_server=False) as client:
                 _seed(client, jobs)  # before anybody knows the address: it claims jobs to bring them into their states
                 _tell(DevReport(url, str(server.data_dir), str(server.log), server.handle.pid), output)
                 _work(client, server, signals, is_told=output == TABLE)

@@ -262,7 +262,12 @@ def asking(server: str, timeout_s: float = 10.0, deadline_s: float = 15.0) -> "I
         stop(MISUSED, "the API key has a character that an HTTP header cannot carry")
     try:
         with Client(
-            server, timeout_s=timeout_s, deadline_s=deadline_s, ca_cert=flags.ca_cert, api_key=api_key
+            server,
+            timeout_s=timeout_s,
+            deadline_s=deadline_s,
+            waits_for_server=False,  # a person waits
+            ca_cert=flags.ca_cert,
+            api_key=api_key,
         ) as client:
             yield client
     except (BadServer, BadAuthority) as error:

@@ -46,6 +46,7 @@ ENDPOINTS = (
         name="bind_role",
         access="auth:write",
         method="POST",
+        repeats="freely",
         path="/auth/keys/{key_hash}/roles",
         summary="Give an API key a role, in addition to those that it has",
         body=BindRoleBody,

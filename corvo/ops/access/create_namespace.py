@@ -61,6 +61,7 @@ ENDPOINTS = (
         name="create_namespace",
         access="namespaces:write",
         method="POST",
+        repeats="freely",
         path="/namespaces",
         summary="Create a namespace: a tenant with queues, jobs and keys of its own",
         body=CreateNamespaceBody,

@@ -60,6 +60,7 @@ ENDPOINTS = (
         name="delete_role",
         access="roles:delete",
         method="DELETE",
+        repeats="freely",
         path="/auth/roles/{role}",
         summary="Delete a custom role, and take it from all keys",
         answers={200: AccessChanged},

@@ -60,6 +60,7 @@ ENDPOINTS = (
         name="put_role",
         access="roles:write",
         method="POST",
+        repeats="freely",
         path="/auth/roles",
         summary="Create a custom role, or change its permissions",
         body=PutRoleBody,

@@ -49,6 +49,7 @@ ENDPOINTS = (
         name="set_namespace_quotas",
         access="namespaces:write",
         method="PUT",
+        repeats="freely",
         path="/namespaces/{namespace}/quotas",
         summary="Set how much a namespace may store; what is not given has no limit",
         body=QuotasBody,

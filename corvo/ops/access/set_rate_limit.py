@@ -54,6 +54,7 @@ ENDPOINTS = (
         name="set_namespace_rate_limit",
         access="namespaces:write",
         method="PUT",
+        repeats="freely",
         path="/namespaces/{namespace}/rate-limit",
         summary="Set how many requests a namespace may send",
         body=RateLimitBody,

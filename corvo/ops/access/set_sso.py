@@ -85,6 +85,7 @@ ENDPOINTS = (
         name="set_sso_settings",
         access="sso:write",
         method="POST",
+        repeats="freely",
         path="/settings/sso",
         summary="Change the settings of single sign-on",
         body=SsoBody,

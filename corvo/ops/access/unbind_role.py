@@ -40,6 +40,7 @@ ENDPOINTS = (
         name="unbind_role",
         access="auth:write",
         method="DELETE",
+        repeats="freely",
         path="/auth/keys/{key_hash}/roles/{role}",
         summary="Take a role from an API key",
         answers={200: AccessChanged},

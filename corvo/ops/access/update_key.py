@@ -86,6 +86,7 @@ ENDPOINTS = (
         name="update_key",
         access="auth:write",
         method="PUT",
+        repeats="freely",
         path="/auth/keys/{key_hash}",
         summary="Enable, disable or rename an API key, change its role, scope or expiry; what is not given stays",
         body=UpdateKeyBody,

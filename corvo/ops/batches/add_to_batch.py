@@ -177,6 +177,7 @@ ENDPOINTS = (
         name="create_batch",
         access="batches:write",
         method="POST",
+        repeats="by key",
         path="/batch",
         summary="Open a batch, to which jobs can be added until it is sealed",
         body=BatchBody,

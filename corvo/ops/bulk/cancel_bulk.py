@@ -42,6 +42,7 @@ ENDPOINTS = (
         name="cancel_bulk",
         access="bulk:cancel",
         method="POST",
+        repeats="freely",
         path="/bulk/{bulk_id}/cancel",
         summary="Stop a bulk operation after its current slice; changes that it made stay",
         answers={200: BulkView},

@@ -36,6 +36,7 @@ ENDPOINTS = (
         name="approve",
         access="jobs:approve",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/approve",
         summary="Let a held job run",
         answers={200: Done},

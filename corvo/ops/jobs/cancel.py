@@ -94,6 +94,7 @@ ENDPOINTS = (
         name="cancel",
         access="jobs:cancel",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/cancel",
         summary="Cancel a job that has not ended; the worker of an active job gets time to stop",
         body=CancelBody,

@@ -59,6 +59,7 @@ ENDPOINTS = (
         name="change_priority",
         access="jobs:priority",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/priority",
         summary="Change the priority of a waiting job",
         body=PriorityBody,

@@ -41,6 +41,7 @@ ENDPOINTS = (
         name="delete_job",
         access="jobs:delete",
         method="DELETE",
+        repeats="freely",
         path="/jobs/{job_id}",
         summary="Delete a job in any state, with its history",
         answers={200: Done},

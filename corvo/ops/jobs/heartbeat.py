@@ -136,6 +136,7 @@ ENDPOINTS = (
         name="heartbeat",
         access="jobs:heartbeat",
         method="POST",
+        repeats="freely",
         path="/heartbeat",
         summary="Renew leases, report progress, learn of cancellations",
         body=HeartbeatBody,

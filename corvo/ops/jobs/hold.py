@@ -63,6 +63,7 @@ ENDPOINTS = (
         name="hold",
         access="jobs:hold",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/hold",
         summary="Keep a job from running until it is approved or rejected",
         body=HoldBody,

@@ -94,6 +94,7 @@ ENDPOINTS = (
         name="move",
         access="jobs:move",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/move",
         summary="Move a job that is not active to another queue; it keeps its id",
         body=MoveBody,

@@ -42,6 +42,7 @@ ENDPOINTS = (
         name="reject",
         access="jobs:reject",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/reject",
         summary="End a held job without running it",
         body=RejectBody,

@@ -63,6 +63,7 @@ ENDPOINTS = (
         name="replay",
         access="jobs:replay",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/replay",
         summary="Enqueue a new job that starts at the checkpoint of this one",
         body=ReplayBody,

@@ -31,6 +31,7 @@ ENDPOINTS = (
         name="requeue",
         access="jobs:requeue",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/requeue",
         summary="Run a dead job once more; its attempts are not reset",
         answers={200: Done},

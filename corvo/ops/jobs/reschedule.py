@@ -63,6 +63,7 @@ ENDPOINTS = (
         name="reschedule",
         access="jobs:reschedule",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/reschedule",
         summary="Change the time at which a waiting job runs",
         body=RescheduleBody,

@@ -58,6 +58,7 @@ ENDPOINTS = (
         name="retry",
         access="jobs:retry",
         method="POST",
+        repeats="by key",
         path="/jobs/{job_id}/retry",
         summary="Run an ended job again, or a scheduled job at once, with all its attempts",
         answers={200: Done},

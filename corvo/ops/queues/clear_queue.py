@@ -128,6 +128,7 @@ ENDPOINTS = (
         access="queues:clear",
         wait_s=600.0,
         method="POST",
+        repeats="by key",
         path="/queues/{name}/clear",
         summary="Delete the waiting jobs of a queue: pending, scheduled and retrying",
         answers={200: QueueCleared},

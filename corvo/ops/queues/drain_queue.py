@@ -44,6 +44,7 @@ ENDPOINTS = (
         name="drain_queue",
         access="queues:drain",
         method="POST",
+        repeats="freely",
         path="/queues/{name}/drain",
         summary="Stop claims from a queue, and report how many jobs are still active",
         answers={200: QueueDraining},

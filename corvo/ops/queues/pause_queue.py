@@ -26,6 +26,7 @@ ENDPOINTS = (
         name="pause_queue",
         access="queues:pause",
         method="POST",
+        repeats="freely",
         path="/queues/{name}/pause",
         summary="Stop claims from a queue; it is created if it does not exist",
         answers={200: QueueChanged},

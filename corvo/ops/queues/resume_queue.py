@@ -28,6 +28,7 @@ ENDPOINTS = (
         name="resume_queue",
         access="queues:resume",
         method="POST",
+        repeats="freely",
         path="/queues/{name}/resume",
         summary="Allow claims from a queue again, after a pause or a drain",
         answers={200: QueueChanged},

@@ -46,6 +46,7 @@ ENDPOINTS = (
         name="set_concurrency",
         access="queues:write",
         method="POST",
+        repeats="freely",
         path="/queues/{name}/concurrency",
         summary="Limit how many jobs of a queue are active at a time",
         body=ConcurrencyBody,

@@ -78,6 +78,7 @@ ENDPOINTS = (
         name="set_retention",
         access="queues:write",
         method="POST",
+        repeats="freely",
         path="/queues/{name}/retention",
         summary="Set how long jobs of a queue are kept after their end",
         body=RetentionBody,

@@ -156,6 +156,7 @@ ENDPOINTS = (
         name="create_schedule",
         access="schedules:write",
         method="POST",
+        repeats="by key",
         path="/schedules",
         summary="Create a cron schedule; if it exists with the same fields, it is returned",
         body=CreateScheduleBody,

@@ -52,6 +52,7 @@ ENDPOINTS = (
         name="delete_schedule",
         access="schedules:delete",
         method="DELETE",
+        repeats="freely",
         path="/schedules/{schedule_id}",
         summary="Delete a schedule; its jobs stay",
         answers={200: DeletedSchedule},

@@ -32,6 +32,7 @@ ENDPOINTS = (
         name="pause_schedule",
         access="schedules:pause",
         method="POST",
+        repeats="freely",
         path="/schedules/{schedule_id}/pause",
         summary="Pause a schedule: no slot fires until it is resumed",
         answers={200: ScheduleView},

@@ -33,6 +33,7 @@ ENDPOINTS = (
         name="resume_schedule",
         access="schedules:resume",
         method="POST",
+        repeats="freely",
         path="/schedules/{schedule_id}/resume",
         summary="Resume a paused schedule: its slots fire again from now on",
         answers={200: ScheduleView},

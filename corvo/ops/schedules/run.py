@@ -34,6 +34,7 @@ ENDPOINTS = (
         name="run_schedule",
         access="schedules:run",
         method="POST",
+        repeats="by key",
         path="/schedules/{schedule_id}/run",
         summary="Create the job of a schedule at once, in addition to its slots",
         answers={201: Enqueued, 200: Enqueued},

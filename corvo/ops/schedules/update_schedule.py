@@ -133,6 +133,7 @@ ENDPOINTS = (
         name="update_schedule",
         access="schedules:write",
         method="PUT",
+        repeats="freely",
         path="/schedules/{schedule_id}",
         summary="Change a schedule, by its id or name; fields that are not given stay",
         body=UpdateScheduleBody,

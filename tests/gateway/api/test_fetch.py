@@ -39,6 +39,9 @@ class Scene:
     async def _hung_up(self) -> None:
         await self.gone.wait()
 
+    def held_by(self, *queues: str, **fields: Any) -> Coroutine[Any, Any, list[Claimed]]:
+        return self._fetching.held_by(fetch(*queues, **fields))
+
     def enqueue(self, *jobs: int, queue: str) -> None:
         self.shards.ask(shard_of_queue(queue, 3), enqueue(*jobs, queue=queue))
         self.shards.asked.pop()
@@ -202,17 +205,32 @@ def test_neighbours_on_one_shard_are_asked_together_and_order_is_kept_otherwise(
     run(test())
 
 
-def test_each_fetch_has_a_claim_of_its_own() -> None:
+def test_each_turn_of_a_shard_has_a_claim_of_its_own_and_the_same_each_time() -> None:
     async def test() -> None:
         scene = Scene()
-        fetched = asyncio.create_task(scene.fetch(A, B, C, wait_ms=60_000, claim=100))
-        await scene.waiting(3)
+        fetched = asyncio.create_task(scene.fetch(A, B, A, wait_ms=60_000, claim=100))
+        await scene.waiting(2)
         scene.enqueue(1, queue=B)
         await fetched
-        claims = [ask.claim_id for _, ask in scene.shards.asked if isinstance(ask, Fetch)]
+        claims = [(shard, ask.claim_id) for shard, ask in scene.shards.asked if isinstance(ask, Fetch)]
 
-        assert claims == sorted(set(claims))
+        assert claims == [(0, 100), (1, 100), (0, 101), (1, 100)]
         assert all(ask.wait_ms == 0 for _, ask in scene.shards.asked if isinstance(ask, Fetch))
+
+    run(test())
+
+
+def test_jobs_of_a_lost_answer_are_found_on_all_shards_and_nothing_else_is_claimed() -> None:
+    async def test() -> None:
+        scene = Scene()
+        for number, queue in enumerate((A, B, C), 1):
+            scene.enqueue(number, queue=queue)
+        lost = await scene.fetch(A, B, A2, claim=100, count=9)
+
+        again = await scene.held_by(A, B, A2, claim=100, count=9)
+
+        assert ids(again) == ids(lost) == [job_id(1), job_id(2)]
+        assert await scene.held_by(A, C, claim=777) == []
 
     run(test())
 
