@@ -75,7 +75,7 @@ class Context:
         self.log = _JobLog(_log, {"job_id": job.job_id, "queue": job.queue, "attempt": job.attempt})
         self.stop_reason: StopReason | None = None
         self.saw_stop = False  # a handler that returns nothing after this has not finished
-        self._tell = tell
+        self.tell = tell
 
     @property
     def job_id(self) -> str:
@@ -129,7 +129,7 @@ class Context:
         return self._send(Note(usage=to_json(used)))
 
     def _send(self, note: Note) -> Delivery:
-        return Delivery(self._tell(note))
+        return Delivery(self.tell(note))
 
     def stop(self, reason: StopReason) -> None:
         """Called by the worker. The first reason stays, but for a lost lease: nobody waits for that report."""
