@@ -19,7 +19,7 @@ from typing import Any
 from .context import Context, Note, NoteRefused, RunningJob, StopReason
 from .handlers import Handler, middlewares_of, of_task
 from .ledger import Held
-from .reports import Ended, Report, report_of
+from .reports import HandlerEnd, Report, report_of
 from .runners import Begin, Finished, ThreadRunner
 from .tasks import Task
 
@@ -51,9 +51,9 @@ class ProcessRunner(ThreadRunner):
         finally:
             del self._children[held]
 
-    def _finish(self, held: Held, ended: Ended) -> None:
+    def _finish(self, held: Held, ended: HandlerEnd) -> None:
         report = ended.value if isinstance(ended.value, _Told) else None
-        super()._finish(held, ended if report is None else Ended(report=report.report))
+        super()._finish(held, ended if report is None else HandlerEnd(report=report.report))
 
     def tell_stop(self, held: Held, reason: StopReason) -> None:
         child = self._children.get(held)
@@ -162,9 +162,9 @@ class _ChildMain:
         if stop is not None:
             context.stop(stop)
         try:
-            ended = Ended(handler.run(context))
+            ended = HandlerEnd(handler.run(context))
         except Exception as error:
-            ended = Ended(error=error)
+            ended = HandlerEnd(error=error)
         return report_of(context, ended, False, task.time_limit)
 
     def _listen(self) -> None:

@@ -25,7 +25,7 @@ class Report(msgspec.Struct):
     reason: str = ""
 
 
-class Ended(NamedTuple):
+class HandlerEnd(NamedTuple):
     """What a handler returned or raised; or the report itself, if another process made it."""
 
     value: Any = None
@@ -33,7 +33,7 @@ class Ended(NamedTuple):
     report: Report | None = None
 
 
-def report_of(context: Context, ended: Ended, was_interrupted: bool, time_limit: float | None) -> Report | None:
+def report_of(context: Context, ended: HandlerEnd, was_interrupted: bool, time_limit: float | None) -> Report | None:
     """None: the lease is lost, and nobody waits for a report. Interrupted: the worker made the handler stop, so what it
     raised is an effect of that."""
     job = context.job

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from .context import Context, StopReason
 from .handlers import Handler
 from .ledger import Held
-from .reports import Ended
+from .reports import HandlerEnd
 
-Finished = Callable[[Held, Ended], None]
+Finished = Callable[[Held, HandlerEnd], None]
 Begin = Callable[[Held], Context]  # makes the context of an attempt
 THREAD_NAME = "corvo-handler"
 
@@ -81,11 +81,11 @@ class LoopRunner:
     async def _run(self, held: Held) -> None:
         try:
             context = self._begin(held)
-            ended = Ended(await self._handlers[held.job.queue].arun(context))
+            ended = HandlerEnd(await self._handlers[held.job.queue].arun(context))
         except asyncio.CancelledError as error:
-            ended = Ended(error=error)
+            ended = HandlerEnd(error=error)
         except Exception as error:
-            ended = Ended(error=error)
+            ended = HandlerEnd(error=error)
         self._running -= 1
         self._finished(held, ended)
         if self._waiting:
@@ -139,18 +139,18 @@ class ThreadRunner:
                 running.runner = me
                 running.started_at = time.monotonic()
                 try:
-                    ended = Ended(self._call(running))
+                    ended = HandlerEnd(self._call(running))
                 except Exception as error:
-                    ended = Ended(error=error)
+                    ended = HandlerEnd(error=error)
                 running.runner = None
                 self._finish(running, ended)
                 running = None
             except HardTimeLimit:
                 if running is not None:  # it may have ended just now: a second end of a job is ignored
                     running.runner = None
-                    self._finished(running, Ended(error=TimeoutError("the hard time limit is over")))
+                    self._finished(running, HandlerEnd(error=TimeoutError("the hard time limit is over")))
 
-    def _finish(self, held: Held, ended: Ended) -> None:
+    def _finish(self, held: Held, ended: HandlerEnd) -> None:
         self._finished(held, ended)
 
     def _leave(self) -> None:

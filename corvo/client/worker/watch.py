@@ -8,13 +8,14 @@ import sys
 import time
 import traceback
 from asyncio import AbstractEventLoop
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from .ledger import Held
-from .reports import failure
-
-if TYPE_CHECKING:
-    from .worker_loop import WorkerLoop
+from .context import Context, StopReason
+from .handlers import Handler
+from .ledger import Held, Ledger
+from .reports import Report, failure
+from .runners import Runner
+from .tally import WorkerTally
 
 BLOCKED_S = 5.0  # a loop that is silent for longer is told of, and makes the worker unhealthy
 STUCK_S = 5.0  # a handler that goes on so long after it was asked to stop
@@ -23,7 +24,22 @@ FRAMES_TOLD = 12
 log = logging.getLogger("corvo.worker")
 
 
-class Watch:
+class Watched(Protocol):
+    """The worker, as far as it is looked at."""
+
+    ledger: Ledger
+    tally: WorkerTally
+    handlers: dict[str, Handler]
+    runners: dict[str, Runner]
+
+    def stop_job(self, held: Held, reason: StopReason) -> None: ...
+
+    def report(self, held: Held, report: Report | None) -> None: ...
+
+    def begin(self, held: Held) -> Context: ...
+
+
+class HandlerWatch:
     """`loop` is the program's, in the thread `thread`."""
 
     def __init__(self, loop: AbstractEventLoop, thread: int) -> None:
@@ -34,7 +50,7 @@ class Watch:
         self._stuck: dict[Held, float] = {}  # told of, and when it was asked to stop
         self._late: dict[Held, float] = {}
 
-    def look(self, worker: "WorkerLoop") -> None:
+    def look(self, worker: Watched) -> None:
         now = time.monotonic()
         self._look_at_loop(worker, now)
         for held in list(worker.ledger.held.values()):
@@ -47,7 +63,7 @@ class Watch:
             self._tell_stuck(worker, held, now)
         worker.tally.stuck = len(self._stuck)
 
-    def _look_at_loop(self, worker: "WorkerLoop", now: float) -> None:
+    def _look_at_loop(self, worker: Watched, now: float) -> None:
         asked_at = self._asked_at  # the other thread may clear it at any time
         if not asked_at:
             self._asked_at = now
@@ -71,7 +87,7 @@ class Watch:
         self._asked_at = 0.0
         self._is_told = False
 
-    def _look_at(self, worker: "WorkerLoop", held: Held, now: float) -> None:
+    def _look_at(self, worker: Watched, held: Held, now: float) -> None:
         handler = worker.handlers[held.job.queue]
         ran_s = now - held.started_at
         if handler.time_limit is not None and ran_s >= handler.time_limit and held.asked_to_stop is None:
@@ -84,7 +100,7 @@ class Watch:
         if held.is_interrupted or held.is_over:
             self._late.setdefault(held, now)
 
-    def _tell_stuck(self, worker: "WorkerLoop", held: Held, now: float) -> None:
+    def _tell_stuck(self, worker: Watched, held: Held, now: float) -> None:
         since = self._late[held]
         if now - since < STUCK_S or held in self._stuck:
             return

@@ -20,7 +20,7 @@ from .ledger import Ledger
 from .processes import ProcessRunner
 from .runners import LoopRunner, Runner, ThreadRunner
 from .tasks import RunsIn
-from .watch import Watch
+from .watch import HandlerWatch
 from .worker_loop import WorkerLoop
 
 CONCURRENCY_DEFAULT = 10
@@ -132,7 +132,7 @@ class Worker:
                 services.append(HealthServer(worker, host or "0.0.0.0", int(port)).serve)
             if signals is not None:
                 services.append(lambda: _watch_signals(worker, signals))
-            worker.start(Watch(loop, threading.get_ident()), services, lambda code: self._end(loop, over, code))
+            worker.start(HandlerWatch(loop, threading.get_ident()), services, lambda code: self._end(loop, over, code))
             if begun is not None:
                 begun.set()
             try:

@@ -26,13 +26,13 @@ from .context import Context, Note, StopReason, deadline_after
 from .frames import decode_reply, encode_frame
 from .handlers import Handler, NoHandler
 from .ledger import Held, Ledger
-from .reports import Ended, Report, failure, handed_back, report_of
+from .reports import HandlerEnd, Report, failure, handed_back, report_of
 from .runners import Runner
 from .tally import WorkerTally
-from .watch import Watch
+from .watch import HandlerWatch
 
 TICK_S = 0.25
-FETCH_WAIT_MS = 2_000  # short: a worker that stops waits for the answer, so that no job is claimed for nobody
+FETCH_WAIT_MS = 1_000  # short: a worker that stops waits for the answer, so that no job is claimed for nobody
 INTERRUPTED_S = 1.0  # for handlers that were interrupted to clean up
 REPORT_S_MAX = 5.0  # for the last reports, when the server is slow or away
 GRACE_OF_CANCEL = "30s"
@@ -63,7 +63,7 @@ class WorkerLoop:
         self._open_client = open_client
         self._shutdown_s = shutdown_s
         self._resources = resources
-        self._ends: deque[tuple[Held, Ended, float]] = deque()
+        self._ends: deque[tuple[Held, HandlerEnd, float]] = deque()
         self._notes: deque[tuple[Held, Note, Future[None]]] = deque()
         self._is_called = False
         self._signals = 0
@@ -73,14 +73,14 @@ class WorkerLoop:
         self._drain = asyncio.Event()
         self._force = asyncio.Event()
         self._actions: set[asyncio.Task[None]] = set()
-        self._watch: Watch | None = None
+        self._watch: HandlerWatch | None = None
         self._services: list[Callable[[], Any]] = []
         self._thread = threading.Thread(target=self._main, name="corvo-worker", daemon=True)
         self._over: Callable[[int], None] = lambda _: None
 
     # From other threads
 
-    def start(self, watch: Watch, services: list[Callable[[], Any]], over: Callable[[int], None]) -> None:
+    def start(self, watch: HandlerWatch, services: list[Callable[[], Any]], over: Callable[[int], None]) -> None:
         """`services` are coroutine functions that run beside it; `over` is called, in this thread, with the exit
         code."""
         self._watch, self._services, self._over = watch, services, over
@@ -104,7 +104,7 @@ class WorkerLoop:
             context.stop(held.asked_to_stop)
         return context
 
-    def finished(self, held: Held, ended: Ended) -> None:
+    def finished(self, held: Held, ended: HandlerEnd) -> None:
         self._ends.append((held, ended, time.monotonic()))
         self._call()
 
@@ -172,7 +172,7 @@ class WorkerLoop:
         self._wake.set()
         self._changed.set()
 
-    def _take_end(self, held: Held, ended: Ended, now: float) -> None:
+    def _take_end(self, held: Held, ended: HandlerEnd, now: float) -> None:
         if held.has_ended:
             return
         held.has_ended = True
@@ -235,8 +235,8 @@ class WorkerLoop:
             sending = asyncio.ensure_future(self._send(stream))
             try:
                 await self._receive(stream)
-            except websockets.ConnectionClosed as closed:
-                log.warning("the stream to %s was lost: %s; connecting again", server, closed)
+            except (websockets.ConnectionClosed, StreamLost) as lost:
+                log.warning("the stream to %s was lost: %s; connecting again", server, lost)
             finally:
                 self.connected_to = None
                 sending.cancel()
@@ -267,8 +267,7 @@ class WorkerLoop:
             try:
                 reply = decode_reply(raw)
             except msgspec.MsgspecError as error:
-                log.error("an answer cannot be read (%s): is the server of another version?", error)
-                continue
+                raise StreamLost(f"an answer cannot be read ({error}): is the server of another version?") from None
             settled = self.ledger.answered(reply, now)
             for what, count in settled.counts.items():
                 self.tally.outcomes[what] += count
@@ -346,7 +345,7 @@ class WorkerLoop:
         self._wake.set()
         last = time.monotonic() + REPORT_S_MAX
         await self._until(lambda: not self._pending(), last, is_forced=False)
-        left = self._pending()
+        left = self.ledger.unsettled + len(self._actions)
         log.info(
             "stopped: %d completed, %d handed back%s",
             self.tally.outcomes["completed"],
