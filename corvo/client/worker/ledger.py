@@ -29,7 +29,7 @@ from .frames import (
     ItemReply,
 )
 from .lanes import Lane
-from .reports import Report, refused_report
+from .reports import JobReport, refused_report
 
 FRAMES_MAX = 48  # open at once, below the server's 64 of one stream
 BEATS_EVERY = 3  # in a lease
@@ -60,7 +60,7 @@ class Held(msgspec.Struct, eq=False):
     note: Note = Note()
     note_futures: list["Future[None]"] = []
     usages: list[tuple[bytes, "Future[None]"]] = []
-    report: Report | None = None
+    report: JobReport | None = None
     is_busy: bool = False  # something of it is under way
     asked_to_stop: StopReason | None = None  # before its context is made
     runner: Any = None  # what its runner needs to reach it
@@ -111,7 +111,7 @@ class Ledger:
             held.note_futures.append(future)
         self._beats[held.job.job_id] = held
 
-    def report(self, held: Held, report: Report | None) -> None:
+    def report(self, held: Held, report: JobReport | None) -> None:
         """The handler has ended. None: the lease is lost."""
         held.is_over = True
         if report is None or not held.is_known:
@@ -289,7 +289,7 @@ class Ledger:
                 complaints.append(f"job {held.job.job_id}: the server refused a note: {item.error}")
                 _fail(futures, item.error)
                 if note.checkpoint and held.report is not None and held.report.checkpoint:
-                    held.report = Report(
+                    held.report = JobReport(
                         FailOut(held.job.job_id, held.job.lease_token, f"the checkpoint was refused: {item.error}")
                     )
             elif item.status in ("cancel", "lease_lost"):

@@ -19,7 +19,7 @@ from typing import Any
 from .context import Context, Note, NoteRefused, RunningJob, StopReason
 from .handlers import Handler, middlewares_of, of_task
 from .ledger import Held
-from .reports import HandlerEnd, Report, report_of
+from .reports import HandlerEnd, JobReport, report_of
 from .runners import Begin, Finished, ThreadRunner
 from .tasks import Task
 
@@ -74,7 +74,7 @@ class ProcessRunner(ThreadRunner):
 class _Told:
     """A report that a child made. None: no report."""
 
-    def __init__(self, report: Report | None) -> None:
+    def __init__(self, report: JobReport | None) -> None:
         self.report = report
 
 
@@ -156,7 +156,7 @@ class _ChildMain:
 
     def _attempt(
         self, task: Task[..., Any], job: RunningJob, deadline: datetime | None, stop: StopReason | None
-    ) -> Report | None:
+    ) -> JobReport | None:
         handler = of_task(task, middlewares_of(task.app))
         context = self._context = Context(job, self._tell, deadline)
         if stop is not None:

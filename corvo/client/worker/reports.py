@@ -16,7 +16,7 @@ SHUTDOWN = "worker_shutdown"  # the error of a job that is handed back; the docu
 REASON_CHARS_MAX = 256
 
 
-class Report(msgspec.Struct):
+class JobReport(msgspec.Struct):
     """`item` goes into a frame. Before it: the checkpoint, by a heartbeat; then the action, by a request of its own."""
 
     item: AckOut | FailOut | None  # None: the action says all
@@ -30,10 +30,10 @@ class HandlerEnd(NamedTuple):
 
     value: Any = None
     error: BaseException | None = None
-    report: Report | None = None
+    report: JobReport | None = None
 
 
-def report_of(context: Context, ended: HandlerEnd, was_interrupted: bool, time_limit: float | None) -> Report | None:
+def report_of(context: Context, ended: HandlerEnd, was_interrupted: bool, time_limit: float | None) -> JobReport | None:
     """None: the lease is lost, and nobody waits for a report. Interrupted: the worker made the handler stop, so what it
     raised is an effect of that."""
     job = context.job
@@ -52,39 +52,39 @@ def report_of(context: Context, ended: HandlerEnd, was_interrupted: bool, time_l
         if reason == "shutdown":
             return handed_back(context)
         told = "cancelled" if reason == "cancel" else f"the time limit of {time_limit or 0:g} s is over"
-        return Report(FailOut(job.job_id, job.lease_token, told))
+        return JobReport(FailOut(job.job_id, job.lease_token, told))
     if ended.error is not None:
         return failure(context, ended.error)
     if ended.value is None:
-        return Report(AckOut(job.job_id, job.lease_token))
+        return JobReport(AckOut(job.job_id, job.lease_token))
     try:
         result = Raw(to_json(ended.value))
     except (TypeError, ValueError, RecursionError) as error:
         return failure(context, TypeError(f"the result cannot be stored: {error}"))
-    return Report(AckOut(job.job_id, job.lease_token, result))
+    return JobReport(AckOut(job.job_id, job.lease_token, result))
 
 
-def handed_back(context: Context) -> Report:
+def handed_back(context: Context) -> JobReport:
     """Somebody else runs it, at once: a shutdown is no failure and uses no attempt."""
-    return Report(FailOut(context.job.job_id, context.job.lease_token, SHUTDOWN, snooze_ms=0))
+    return JobReport(FailOut(context.job.job_id, context.job.lease_token, SHUTDOWN, snooze_ms=0))
 
 
-def failure(context: Context, error: BaseException) -> Report:
+def failure(context: Context, error: BaseException) -> JobReport:
     kind, text = type(error).__name__, str(error)
     told = f"{kind}: {text}" if text else kind
     backtrace = "".join(traceback.format_exception(error))[-BACKTRACE_CHARS_MAX:]
-    return Report(FailOut(context.job.job_id, context.job.lease_token, told[:ERROR_CHARS_MAX], backtrace))
+    return JobReport(FailOut(context.job.job_id, context.job.lease_token, told[:ERROR_CHARS_MAX], backtrace))
 
 
-def refused_report(item: AckOut | FailOut, told: str) -> Report | None:
+def refused_report(item: AckOut | FailOut, told: str) -> JobReport | None:
     """Instead of a report that the server will never take, such as a result that is too large. None: no report will
     do, and the lease ends by itself."""
     if isinstance(item, FailOut):
         return None
-    return Report(FailOut(item.job_id, item.lease_token, f"the server refused the result: {told}"[:ERROR_CHARS_MAX]))
+    return JobReport(FailOut(item.job_id, item.lease_token, f"the server refused the result: {told}"[:ERROR_CHARS_MAX]))
 
 
-def _chosen(context: Context, outcome: HandlerOutcome) -> Report:
+def _chosen(context: Context, outcome: HandlerOutcome) -> JobReport:
     job = context.job
     fail = FailOut(job.job_id, job.lease_token, str(outcome)[:ERROR_CHARS_MAX])
     match outcome:
@@ -95,18 +95,18 @@ def _chosen(context: Context, outcome: HandlerOutcome) -> Report:
             if checkpoint is None:
                 return failure(context, TypeError("a Continue takes an object with names, such as a dict"))
             fail.snooze_ms = outcome.after_ms
-            return Report(fail, checkpoint)
+            return JobReport(fail, checkpoint)
         case Discard():
             fail.retry = False
         case Retry():
             fail.retry_after_ms = outcome.after_ms
         case Cancel():
-            return Report(fail, action="cancel")
+            return JobReport(fail, action="cancel")
         case Hold():
-            return Report(None, action="hold", reason=outcome.prompt[:REASON_CHARS_MAX])
+            return JobReport(None, action="hold", reason=outcome.prompt[:REASON_CHARS_MAX])
         case _:
             return failure(context, outcome)
-    return Report(fail)
+    return JobReport(fail)
 
 
 def _object_or_none(value: Any) -> bytes | None:

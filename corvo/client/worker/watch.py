@@ -13,7 +13,7 @@ from typing import Protocol
 from .context import Context, StopReason
 from .handlers import Handler
 from .ledger import Held, Ledger
-from .reports import Report, failure
+from .reports import JobReport, failure
 from .runners import Runner
 from .tally import WorkerTally
 
@@ -34,7 +34,7 @@ class Watched(Protocol):
 
     def stop_job(self, held: Held, reason: StopReason) -> None: ...
 
-    def report(self, held: Held, report: Report | None) -> None: ...
+    def report(self, held: Held, report: JobReport | None) -> None: ...
 
     def begin(self, held: Held) -> Context: ...
 

@@ -26,7 +26,7 @@ from .context import Context, Note, StopReason, deadline_after
 from .frames import decode_reply, encode_frame
 from .handlers import Handler, NoHandler
 from .ledger import Held, Ledger
-from .reports import HandlerEnd, Report, failure, handed_back, report_of
+from .reports import HandlerEnd, JobReport, failure, handed_back, report_of
 from .runners import Runner
 from .tally import WorkerTally
 from .watch import HandlerWatch
@@ -188,7 +188,7 @@ class WorkerLoop:
         report = report_of(context, ended, held.is_interrupted, handler.time_limit or handler.hard_time_limit)
         self.report(held, report)
 
-    def report(self, held: Held, report: Report | None) -> None:
+    def report(self, held: Held, report: JobReport | None) -> None:
         if report is None or not report.action:
             self.ledger.report(held, report)
             return
@@ -197,7 +197,7 @@ class WorkerLoop:
         self._actions.add(action)
         action.add_done_callback(self._actions.discard)
 
-    async def _act(self, held: Held, report: Report) -> None:
+    async def _act(self, held: Held, report: JobReport) -> None:
         """Hold and cancel are requests of their own: the stream has none."""
         job_id = held.job.job_id
         try:
@@ -209,7 +209,7 @@ class WorkerLoop:
             if not (isinstance(error, ServerRefused) and error.code == "WRONG_STATE"):  # done by an earlier attempt
                 log.error("job %s: cannot %s it: %s", job_id, report.action, error)
                 report = failure(held.context, RuntimeError(f"cannot {report.action} the job: {error}"))
-        self.ledger.report(held, None if report.item is None else Report(report.item))
+        self.ledger.report(held, None if report.item is None else JobReport(report.item))
         self._wake.set()
         self._changed.set()
 

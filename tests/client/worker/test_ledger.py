@@ -13,7 +13,7 @@ from corvo.client.worker.context import Note
 from corvo.client.worker.frames import AckOut, FailOut, FrameOut, FrameReply, ItemReply, decode_reply
 from corvo.client.worker.lanes import Lane
 from corvo.client.worker.ledger import Held, Ledger
-from corvo.client.worker.reports import Report
+from corvo.client.worker.reports import JobReport
 
 LEASE_S = 30.0
 
@@ -78,15 +78,15 @@ def exchange(ledger: Ledger, server: ModelServer, now: float = 0.0) -> list[Held
     return claimed
 
 
-def ack(held: Held) -> Report:
-    return Report(AckOut(held.job.job_id, held.job.lease_token))
+def ack(held: Held) -> JobReport:
+    return JobReport(AckOut(held.job.job_id, held.job.lease_token))
 
 
-def fail(held: Held, **more: Any) -> Report:
-    return Report(FailOut(held.job.job_id, held.job.lease_token, "no"), **more)
+def fail(held: Held, **more: Any) -> JobReport:
+    return JobReport(FailOut(held.job.job_id, held.job.lease_token, "no"), **more)
 
 
-def finish(ledger: Ledger, held: Held, report: Report | None) -> None:
+def finish(ledger: Ledger, held: Held, report: JobReport | None) -> None:
     held.lane.ended(0.1)
     ledger.report(held, report)
 

@@ -10,7 +10,7 @@ import pytest
 from corvo.client.worker import Cancel, Context, Continue, Discard, Hold, Retry, RunningJob, Snooze
 from corvo.client.worker.context import StopReason
 from corvo.client.worker.frames import AckOut, FailOut
-from corvo.client.worker.reports import HandlerEnd, Report, handed_back, report_of
+from corvo.client.worker.reports import HandlerEnd, JobReport, handed_back, report_of
 
 JOB = RunningJob("j", "q", 1, 3, lease_token=7)
 
@@ -21,7 +21,7 @@ def ended(
     stop: StopReason | None = None,
     saw: bool = False,
     interrupted: bool = False,
-) -> Report | None:
+) -> JobReport | None:
     context = Context(JOB, lambda note: Future())
     if stop is not None:
         context.stop(stop)
@@ -30,7 +30,7 @@ def ended(
     return report_of(context, HandlerEnd(value, error), interrupted, 5.0)
 
 
-def item(report: Report | None) -> dict[str, Any]:
+def item(report: JobReport | None) -> dict[str, Any]:
     assert report is not None
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(report.item))
     found.pop("backtrace", None)
@@ -78,7 +78,7 @@ def test_continue_sends_its_checkpoint_first_and_uses_no_attempt() -> None:
 
 
 def test_hold_and_cancel_are_requests_before_the_report() -> None:
-    assert ended(Hold("is this address right?")) == Report(None, action="hold", reason="is this address right?")
+    assert ended(Hold("is this address right?")) == JobReport(None, action="hold", reason="is this address right?")
     report = ended(Cancel("not needed"))
     assert report is not None and report.action == "cancel"
     assert item(report)["error"] == "not needed"
