@@ -13,7 +13,7 @@ import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
 from .. import __version__
-from ..http import API_KEY_HEADER
+from ..connection import API_KEY_HEADER
 from ..trust import trusting
 
 PATH = "/api/v1/stream"
