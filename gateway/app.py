@@ -14,12 +14,14 @@ from corvo import ops, queries
 from corvo.endpoint import Answer, Endpoint
 from corvo.model.errors import Refusal
 from corvo.model.json_input import decode_body
+from corvo.model.name_fields import NameKind, ids_in
 from gateway.access.auditing import Auditing
 from gateway.access.confinement import require_confined
 from gateway.access.credentials import refused
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
 from gateway.access.registry import Registry
+from gateway.api.hiding import outside
 from gateway.api.stream import PATH as STREAM_PATH
 from gateway.api.stream import Streams
 from gateway.http.cors import Cors, options
@@ -137,6 +139,8 @@ class Gateway:
                     request.repeat_key, request.method.encode(), request.path.encode(), body
                 )
             enter_body(asked, principal)
+            if principal.queue_scope:
+                await self._hide(match, request, asked)
             if self._rate_limits is not None:
                 self._rate_limits.admit_items(request, endpoint.name, asked)
             if auditing is None or endpoint.name not in auditing.names:
@@ -207,6 +211,14 @@ class Gateway:
             return endpoint.body()
         require_json(request.content_type)
         return decode_body(self._routes.decoders[endpoint.name], body)
+
+    async def _hide(self, match: Match, request: Request, asked: Any) -> None:
+        """Make the ids in this request that are outside the scope unknown to it."""
+        pairs = list(zip(match.kinds, request.parameters, strict=True))
+        ids = {value for kind, value in pairs if kind is NameKind.ID} | ids_in(asked)
+        schedules = [value for kind, value in pairs if kind is NameKind.SCHEDULE]
+        if ids or schedules:
+            request.context = request.context.hiding(await outside(self._shards, request.context, ids, schedules))
 
     async def _answer(self, endpoint: Endpoint, asked: Any, request: Request) -> Answer:
         if endpoint.plan is None:

@@ -122,7 +122,7 @@ class Pages:
         statuses = [status for status in state.owns if isinstance(status, ShardStatus)]
         known: list[QueueView] = []
         try:
-            known = await queues.answer(self._read_db)
+            known = await queues.of_all_namespaces(self._read_db)
         except Refusal:
             pass  # the lag is missing from the page too: that is the alarm
         content = self._metrics.render(statuses, known, state.lag, state.report, self._health.record().restarts)

@@ -36,7 +36,7 @@ WorkerId = Annotated[
     NameKind.WORKER,
 ]
 QualifiedName = Annotated[str, Meta(pattern=rf"^{QUALIFIED_NAME.pattern}\Z")]  # of a queue, inside the server
-JobId = Annotated[str, Meta(min_length=1, max_length=128)]
+JobId = Annotated[str, Meta(min_length=1, max_length=128), NameKind.ID]
 ShortText = Annotated[str, Meta(max_length=256)]
 
 # Types of numbers inside operations. The gateway has checked them; these keep a number that no key or clock can hold

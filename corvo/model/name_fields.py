@@ -1,8 +1,9 @@
 """The names inside a request's body or query: found by their types, so that no field is forgotten.
 
 A field whose type carries a `NameKind` (`QueueName`, `WorkerId`, `ScheduleName`) holds a name of the client's
-namespace. Before a request is planned, its names are qualified (`corvo/model/namespaces.py`) and its queues are
-compared with the key's scope. Requests in the namespace `default` by keys without a scope skip both.
+namespace, or an id (`JobId`, `BatchId`). Before a request is planned, its names are qualified
+(`corvo/model/namespaces.py`) and its queues are compared with the key's scope. Requests in the namespace `default` by
+keys without a scope skip both.
 """
 
 import types
@@ -25,6 +26,7 @@ class NameKind(Enum):
     QUEUES = "queues, separated by commas"
     WORKER = "worker"
     SCHEDULE = "schedule"
+    ID = "id"  # made by the server: it has its namespace in it already
 
 
 Change = Callable[[NameKind, str], str]
@@ -103,6 +105,8 @@ def qualify_names(body: Any, namespace: str) -> None:
 
 
 def _qualified(kind: NameKind, name: str, namespace: str) -> str:
+    if kind is NameKind.ID:
+        return name
     if kind is NameKind.QUEUES:
         return ",".join(qualify(namespace, part) if part else "" for part in name.split(","))
     return qualify(namespace, name)
@@ -116,6 +120,8 @@ def show_names(body: Any) -> None:
 
 
 def _shown(kind: NameKind, name: str) -> str:
+    if kind is NameKind.ID:
+        return name
     return ",".join(map(shown_name, name.split(","))) if kind is NameKind.QUEUES else shown_name(name)
 
 
@@ -134,6 +140,21 @@ def queues_in(body: Any) -> Iterator[str]:
     if visit is not None:
         visit(body, note)
     return iter(found)
+
+
+def ids_in(body: Any) -> set[str]:
+    """Every id that the body names."""
+    found: set[str] = set()
+
+    def note(kind: NameKind, name: str) -> str:
+        if kind is NameKind.ID:
+            found.add(name)
+        return name
+
+    visit = None if body is None else _visitor(type(body))
+    if visit is not None:
+        visit(body, note)
+    return found
 
 
 def refuse_separator(name: str, field: str) -> None:

@@ -30,6 +30,7 @@ from corvo.queries import (
     schedules,
     search,
     sessions,
+    sight,
     state_lists,
     throughput,
     unknown_jobs,
@@ -58,6 +59,7 @@ QUERIES: tuple[type[Query], ...] = (
     *schedules.QUERIES,
     *bulk.QUERIES,
     *access.QUERIES,
+    *sight.QUERIES,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -205,14 +205,14 @@ STRUCTURE = Section(
     ),
 )
 
-_NAMESPACES = "Names and ids are separate; the lists of the read database are not, and refuse tenants."
+_NAMESPACES = "Names, ids, lists, search and events of each namespace are its own: [tenants](../how-to/tenants.md)."
 _SIGN_ON = "[Sign-on](../how-to/sign-on.md) by OpenID Connect, or by a proxy that speaks SAML; `corvo roles`."
 
 PAID = Section(
     "Paid service",
     (
         not_yet("paid-managed", "fully managed", "cloud", "Nothing."),
-        differs("paid-tenants", "multi-tenant isolation: namespaces", _NAMESPACES, Http("GET /api/v1/namespaces")),
+        works("paid-tenants", "multi-tenant isolation: namespaces", _NAMESPACES, Http("GET /api/v1/namespaces")),
         works("paid-sso", "SSO, RBAC", _SIGN_ON, Http("GET /api/v1/settings/sso")),
         not_yet(
             "paid-webhooks",

@@ -198,7 +198,7 @@ ECOSYSTEM = Section(
         not_yet("phase-5-otel", "OpenTelemetry", "observability", "None.", Shell("corvo config --otel-enabled true")),
         not_yet("phase-5-rust", "Rust client", "languages", "None."),
         not_yet("phase-5-haskell", "Haskell client", "languages", "None."),
-        differs("phase-6-tenants", "multi-tenancy", "Lists are not separate yet.", get("/namespaces")),
+        works("phase-6-tenants", "multi-tenancy", "[Tenants](../how-to/tenants.md).", get("/namespaces")),
         works("phase-6-auth", "API keys, SSO", "Keys; [sign-on](../how-to/sign-on.md).", get("/settings/sso")),
         works("phase-6-rbac", "RBAC", "`corvo roles`.", get("/auth/roles")),
         not_yet(

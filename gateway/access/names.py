@@ -12,8 +12,15 @@ from corvo.model.limits import SCHEDULE_ID
 from corvo.model.name_fields import NameKind, qualify_names, queues_in, refuse_separator
 from corvo.model.namespaces import DEFAULT, qualify
 
-# Parameters of paths that hold a name. All others hold ids.
-PARAMETERS = {"name": NameKind.QUEUE, "worker_id": NameKind.WORKER, "schedule_id": NameKind.SCHEDULE}
+# Parameters of paths that hold a name or an id of a tenant.
+PARAMETERS = {
+    "name": NameKind.QUEUE,
+    "worker_id": NameKind.WORKER,
+    "schedule_id": NameKind.SCHEDULE,
+    "job_id": NameKind.ID,
+    "batch_id": NameKind.ID,
+    "bulk_id": NameKind.ID,
+}
 
 
 def parameter_kinds(endpoint: Endpoint) -> tuple[NameKind | None, ...]:
@@ -41,6 +48,8 @@ def enter_path(
 
 
 def _enter(kind: NameKind, value: str, principal: Principal) -> str:
+    if kind is NameKind.ID:
+        return value
     refuse_separator(value, "name")
     if kind is NameKind.SCHEDULE and SCHEDULE_ID.fullmatch(value):
         return value

@@ -105,23 +105,23 @@ class ComposedEndpoints:
     async def _search(self, body: SearchBody, request: Request) -> Answer:
         if body.consistent:
             await self._catch_up()
-        return Answer(200, await search.answer(self._read_db, body))
+        return Answer(200, await search.answer(self._read_db.within(request.context.reach), body))
 
     async def _fulltext(self, query: FulltextQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
-        return Answer(200, await fulltext.answer(self._read_db, query))
+        return Answer(200, await fulltext.answer(self._read_db.within(request.context.reach), query))
 
     async def _queues(self, query: QueuesQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
-        return Answer(200, await queues.answer(self._read_db))
+        return Answer(200, await queues.answer(self._read_db.within(request.context.reach)))
 
     async def _workers(self, body: None, request: Request) -> Answer:
-        return Answer(200, await workers.answer(self._read_db))
+        return Answer(200, await workers.answer(self._read_db.within(request.context.reach)))
 
     async def _worker(self, body: None, request: Request) -> Answer:
-        return Answer(200, await worker.answer(self._read_db, *request.parameters))
+        return Answer(200, await worker.answer(self._read_db.within(request.context.reach), *request.parameters))
 
     async def _dead(self, query: StateListQuery, request: Request) -> Answer:
         return await self._search(search_body("dead", query), request)
@@ -130,25 +130,27 @@ class ComposedEndpoints:
         return await self._search(search_body("held", query), request)
 
     async def _throughput(self, query: ThroughputQuery, request: Request) -> Answer:
-        return Answer(200, await self._series(query))
+        return Answer(200, await self._series(query, request))
 
     async def _queue_throughput(self, query: ThroughputQuery, request: Request) -> Answer:
-        return Answer(200, await self._series(query, *map(checked_name, request.parameters)))
+        return Answer(200, await self._series(query, request, *map(checked_name, request.parameters)))
 
-    async def _series(self, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
+    async def _series(
+        self, query: ThroughputQuery, request: Request, queue: str | None = None
+    ) -> list[ThroughputPoint]:
         if query.consistent:
             await self._catch_up()
-        return await throughput.answer(self._read_db, query, queue)
+        return await throughput.answer(self._read_db.within(request.context.reach), query, queue)
 
     async def _error_groups(self, query: ErrorGroupsQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
-        return Answer(200, await error_groups.answer(self._read_db, query))
+        return Answer(200, await error_groups.answer(self._read_db.within(request.context.reach), query))
 
     async def _batches(self, query: BatchesQuery, request: Request) -> Answer:
         if query.consistent:
             await self._catch_up()
-        return Answer(200, await batches_list.answer(self._read_db, query))
+        return Answer(200, await batches_list.answer(self._read_db.within(request.context.reach), query))
 
     async def _audit_logs(self, query: AuditLogsQuery, request: Request) -> Answer:
         namespace = audit_logs.visible_namespace(request.principal, query.namespace)

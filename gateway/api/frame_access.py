@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from corvo.model.access import Principal
 from corvo.model.errors import Refusal
+from corvo.model.name_fields import ids_in
 from corvo.model.namespaces import DEFAULT
 from gateway.access.names import enter_body
 from gateway.api.frames import Frame
@@ -44,6 +45,15 @@ def enter_frame(frame: Frame, principal: Principal) -> None:
             frame.heartbeat = {job_id: _entered(one, principal, access) for job_id, one in asked.items()}
         else:
             setattr(frame, part, [_entered(one, principal, access) for one in asked])
+
+
+def ids_of(frame: Frame) -> set[str]:
+    """Every id that the frame names."""
+    ids: set[str] = set()
+    for part in (frame.enqueue, frame.ack, frame.fail):
+        if part is not UNSET:
+            ids.update(*(ids_in(item) for item in part if not isinstance(item, Refusal)))
+    return ids if frame.heartbeat is UNSET else ids | set(frame.heartbeat)
 
 
 def _entered(item: Any, principal: Principal, access: str) -> Any:

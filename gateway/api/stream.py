@@ -20,9 +20,10 @@ from corvo.model.errors import Refusal
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.jobs.fetch import Fetch, fetched_job
 from gateway.api.fetch import Fetcher
-from gateway.api.frame_access import enter_frame, needs_check
+from gateway.api.frame_access import enter_frame, ids_of, needs_check
 from gateway.api.frame_input import CODECS, Codec, read_frame
 from gateway.api.frames import Frame, FrameAnswer, FramePlan, FrameRefused, items_of
+from gateway.api.hiding import outside
 from gateway.http.messages import FRAME_FAST_PATH, Receive, Request, Scope, Send, to_json
 from gateway.http.rate_limits import RateLimits
 from gateway.http.websocket import FrameFastPath
@@ -211,7 +212,10 @@ class Stream:
         streams = self._streams
         if self._needs_check:
             enter_frame(frame, self._principal)
-        plan = FramePlan(self._context, frame)
+        context = self._context
+        if self._principal.queue_scope:
+            context = context.hiding(await outside(streams.shards, context, ids_of(frame)))
+        plan = FramePlan(context, frame)
         calls = [streams.shards.ask(shard, operation) for shard, operation in plan.calls]
         if not plan.separate:
             return await self._gather(plan, calls, None)

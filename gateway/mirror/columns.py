@@ -10,6 +10,7 @@ from corvo.model.fingerprint import fingerprint
 from corvo.model.job import Controls, Job, JobError, Queue, Worker
 from corvo.model.job_extras import ChainStep, JobExtras, Outcome
 from corvo.model.lifecycle import STATE_NAMES, WAITING_FOR_A_MOMENT, State
+from corvo.model.namespaces import namespace_of, namespace_of_id
 from corvo.model.retry import BACKOFF_NAMES
 from corvo.model.timestamps import LATEST_NS, to_rfc3339, to_rfc3339_or_none
 from corvo.rules.batches import Batch
@@ -22,6 +23,7 @@ Row = tuple[Value, ...]
 PLAIN_JOB_COLUMNS = (
     "id",
     "shard",
+    "namespace",
     "queue",
     "state",
     "payload",
@@ -61,6 +63,7 @@ JOB_ERROR_COLUMNS = (
     "job_id",
     "claim",
     "shard",
+    "namespace",
     "attempt",
     "error",
     "backtrace",
@@ -74,6 +77,7 @@ JOB_ERROR_COLUMNS = (
 QUEUE_COLUMNS = (
     "name",
     "shard",
+    "namespace",
     "created_at",
     "pending",
     "active",
@@ -103,10 +107,14 @@ QUEUE_COLUMNS = (
     "retention_dead_ms",
     "retention_cancelled_ms",
 )
-WORKER_COLUMNS = ("id", "shard", "hostname", "queues", "last_heartbeat", "started_at", "pool_size", "version")
+WORKER_COLUMNS = (
+    *("id", "shard", "namespace", "hostname", "queues"),
+    *("last_heartbeat", "started_at", "pool_size", "version"),
+)
 BATCH_COLUMNS = (
     "id",
     "shard",
+    "namespace",
     "state",
     "description",
     "total",
@@ -123,6 +131,7 @@ BATCH_COLUMNS = (
     "finished_at",
     "callback_queue",
     "callback_payload",
+    "queues",
 )
 UNIQUE_LOCK_COLUMNS = ("queue", "unique_key", "job_id", "expires_at", "shard")
 QUEUE_CLAIM_COLUMNS = ("queue", "fetched_at", "shard", "claims")
@@ -150,7 +159,7 @@ SCHEDULE_COLUMNS = (
 
 _NO_CONTROLS: Row = (0, 0) + (None,) * 6
 
-_COUNTED = tuple(STATE_NAMES.index(name) for name in QUEUE_COLUMNS[3:11])
+_COUNTED = tuple(STATE_NAMES.index(name) for name in QUEUE_COLUMNS[4:12])
 _to_json = msgspec.json.Encoder().encode
 
 
@@ -159,6 +168,7 @@ def job_row(shard: int, job: Job) -> Row:
     return (
         job.id,
         shard,
+        namespace_of(job.queue),
         job.queue,
         STATE_NAMES[job.state],
         job.payload.decode(),
@@ -220,6 +230,7 @@ def job_error_row(shard: int, error: JobError) -> Row:
         error.job_id,
         error.claim,
         shard,
+        namespace_of_id(error.job_id),
         error.attempt,
         error.error,
         error.backtrace or None,
@@ -236,6 +247,7 @@ def queue_row(shard: int, queue: Queue) -> Row:
     return (
         queue.name,
         shard,
+        namespace_of(queue.name),
         to_rfc3339(queue.created_at),
         *[counts[state] for state in _COUNTED],
         queue.enqueued,
@@ -263,6 +275,7 @@ def worker_row(shard: int, worker: Worker) -> Row:
     return (
         worker.id,
         shard,
+        namespace_of(worker.id),
         worker.hostname or None,
         _to_json(worker.queues).decode(),
         to_rfc3339(worker.last_seen_at),
@@ -278,6 +291,7 @@ def batch_row(shard: int, batch: Batch) -> Row:
     return (
         batch.id,
         shard,
+        namespace_of_id(batch.id),
         "completed" if batch.finished_at else "sealed" if batch.is_sealed else "open",
         batch.description or None,
         batch.total,
@@ -294,6 +308,7 @@ def batch_row(shard: int, batch: Batch) -> Row:
         to_rfc3339(batch.created_at),
         to_rfc3339_or_none(batch.finished_at),
         *((None, None) if batch.on_complete is None else _callback(batch.on_complete)),
+        _to_json(batch.queues).decode() if batch.queues else None,
     )
 
 

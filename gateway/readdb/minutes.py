@@ -3,7 +3,8 @@
 import sqlalchemy as sa
 
 from corvo.model.job import Minute
-from gateway.readdb.seed_tables import INTEGER, integer, metadata, text
+from corvo.model.namespaces import namespace_of
+from gateway.readdb.seed_tables import INTEGER, integer, metadata, tenant, text
 
 queue_minutes = sa.Table(
     "queue_minutes",
@@ -11,6 +12,7 @@ queue_minutes = sa.Table(
     text("queue", primary_key=True),
     sa.Column("minute", INTEGER, primary_key=True, autoincrement=False),  # since 1970
     integer("shard"),
+    tenant(),
     integer("enqueued"),
     integer("completed"),
     integer("failed"),  # attempts
@@ -19,10 +21,19 @@ queue_minutes = sa.Table(
 )
 
 _AMOUNTS = ("enqueued", "completed", "failed", "dead")
-BY_MINUTE = sa.Index("idx_queue_minutes_minute", queue_minutes.c.minute, *(queue_minutes.c[name] for name in _AMOUNTS))
+BY_MINUTE = sa.Index(
+    "idx_queue_minutes_minute",
+    queue_minutes.c.namespace,
+    queue_minutes.c.minute,
+    *(queue_minutes.c[name] for name in _AMOUNTS),
+)
 
-MINUTE_COLUMNS = ("queue", "minute", "shard", *_AMOUNTS)
+MINUTE_COLUMNS = ("queue", "minute", "shard", "namespace", *_AMOUNTS)
 
 
 def minute_row(shard: int, minute: Minute) -> tuple[str | int, ...]:
-    return (minute.queue, minute.minute, shard, minute.enqueued, minute.completed, minute.failed, minute.died)
+    namespace = namespace_of(minute.queue)
+    return (
+        *(minute.queue, minute.minute, shard, namespace),
+        *(minute.enqueued, minute.completed, minute.failed, minute.died),
+    )

@@ -7,6 +7,8 @@ differs, it is rebuilt.
 Departures from the seed, each with its reason:
 
 - `shard` on the mirrored tables: a shard deletes and rescans only its own rows.
+- `namespace` on the tables that lists read. The rows of all tenants stand together, and every statement for a tenant
+  selects its own (`gateway/search/tenancy.py`). It leads the indexes, so a tenant never pays for the rows of another.
 - The keys of `jobs` and `job_errors` include the shard, because a job may move and each shard is followed at its own
   pace. For a moment such a job may have a row for both shards, or for neither. Each shard writes and deletes its own
   row only, so the result is right whichever shard's change arrives first. An id is therefore not unique, and no foreign
@@ -33,8 +35,9 @@ Departures from the seed, each with its reason:
 - `jobs.seq` numbers the versions of rows: each write of a job gives it a higher number. The text indexes follow it
   (`text_index.py`). PostgreSQL has no text index but keeps the column.
 - `jobs` has `claimed_at`, for a claim that waits for its start, and `idempotency_key`, for the view `tasks`.
-- The seed's ten indexes keep their names and begin with their columns. `idx_jobs_state` also has `created_at`, because
-  pages are read in the order of creation. `idx_job_errors_job` and `idx_rate_limit` are the tables' unique keys.
+- The seed's ten indexes keep their names and begin with their columns, behind the namespace where a list of a tenant is
+  read from them. `idx_jobs_state` also has `created_at`, because pages are read in the order of creation.
+  `idx_job_errors_job` and `idx_rate_limit` are the tables' unique keys.
   Further indexes serve the sorts and filters of search.
 - Foreign keys are declared, not enforced: rows of several shards arrive in any order. On PostgreSQL there are none.
 - `jobs_fts` and the other text indexes of SQLite are filled after the jobs, not with them (`text_index.py`).
@@ -55,11 +58,12 @@ from gateway.readdb.seed_tables import (
     real,
     real_or_null,
     shard_in_key,
+    tenant,
     text,
     text_or_null,
 )
 
-ROWS_VERSION = 3  # raise it when `rows.py` changes the meaning of a column, which the fingerprint cannot see
+ROWS_VERSION = 4  # raise it when `rows.py` changes the meaning of a column, which the fingerprint cannot see
 
 jobs = sa.Table(
     "jobs",
@@ -67,6 +71,7 @@ jobs = sa.Table(
     sa.Column("seq", INTEGER, primary_key=True),
     text("id"),
     integer("shard"),
+    tenant(),
     text("queue"),
     text("state", default="pending"),
     text("payload"),
@@ -119,8 +124,8 @@ def _where(condition: sa.ColumnElement[bool] | sa.TextClause) -> dict[str, Any]:
 
 # Named, because search chooses its index itself: without statistics SQLite chooses badly.
 BY_QUEUE = sa.Index("idx_jobs_queue_state_priority", jobs.c.queue, jobs.c.state, jobs.c.priority, jobs.c.created_at)
-BY_STATE = sa.Index("idx_jobs_state", jobs.c.state, jobs.c.created_at)
-BY_CREATED = sa.Index("idx_jobs_created", jobs.c.created_at)
+BY_STATE = sa.Index("idx_jobs_state", jobs.c.namespace, jobs.c.state, jobs.c.created_at)
+BY_CREATED = sa.Index("idx_jobs_created", jobs.c.namespace, jobs.c.created_at)
 BY_ID = "sqlite_autoindex_jobs_1"  # SQLite's name for the index of the unique (id, shard)
 sa.Index(
     "idx_jobs_scheduled",
@@ -129,31 +134,41 @@ sa.Index(
     **_where(sa.text("state IN ('scheduled', 'retrying')")),
 )
 sa.Index("idx_jobs_lease", jobs.c.state, jobs.c.lease_expires_at, **_where(sa.text("state = 'active'")))
-BY_WORKER = sa.Index("idx_jobs_worker", jobs.c.worker_id, jobs.c.started_at, **_where(sa.text("state = 'active'")))
+BY_WORKER = sa.Index(
+    "idx_jobs_worker",
+    jobs.c.namespace,
+    jobs.c.worker_id,
+    jobs.c.started_at,
+    **_where(sa.text("state = 'active'")),
+)
 
 
-def _where_given(name: str, column: str, *rest: str) -> sa.Index:
+def _where_given(name: str, column: str, *before: str) -> sa.Index:
     """A partial index of the jobs that have a value there; the others cost nothing."""
-    indexed = [jobs.c[each] for each in (column, *rest)]
+    indexed = [jobs.c[each] for each in (*before, column)]
     return sa.Index(name, *indexed, **_where(jobs.c[column].is_not(None)))
 
 
-BY_UNIQUE = _where_given("idx_jobs_unique_key", "unique_key")
+BY_UNIQUE = _where_given("idx_jobs_unique_key", "unique_key", "namespace")
 sa.Index("idx_jobs_unique", jobs.c.queue, jobs.c.unique_key, **_where(jobs.c.unique_key.is_not(None)))
 BY_BATCH = _where_given("idx_jobs_batch", "batch_id")
 BY_CHAIN = _where_given("idx_jobs_chain", "chain_id")
 BY_PARENT = _where_given("idx_jobs_parent", "parent_id")
-BY_EXPIRE = _where_given("idx_jobs_expire", "expire_at")
+BY_EXPIRE = _where_given("idx_jobs_expire", "expire_at", "namespace")
 
 # For the sorts of search. Nearly every job has normal priority and one attempt; those have no entry.
-BY_STARTED = _where_given("idx_jobs_started", "started_at")
-BY_COMPLETED = _where_given("idx_jobs_completed", "completed_at")
-BY_FAILED = _where_given("idx_jobs_failed", "failed_at")
-BY_DUE = _where_given("idx_jobs_due", "scheduled_at")
+BY_STARTED = _where_given("idx_jobs_started", "started_at", "namespace")
+BY_COMPLETED = _where_given("idx_jobs_completed", "completed_at", "namespace")
+BY_FAILED = _where_given("idx_jobs_failed", "failed_at", "namespace")
+BY_DUE = _where_given("idx_jobs_due", "scheduled_at", "namespace")
 URGENT = "priority < 2"
 TRIED_AGAIN = "attempt > 1"
-BY_PRIORITY = sa.Index("idx_jobs_priority", jobs.c.priority, jobs.c.created_at, **_where(sa.text(URGENT)))
-BY_ATTEMPT = sa.Index("idx_jobs_attempt", jobs.c.attempt, jobs.c.created_at, **_where(sa.text(TRIED_AGAIN)))
+BY_PRIORITY = sa.Index(
+    "idx_jobs_priority", jobs.c.namespace, jobs.c.priority, jobs.c.created_at, **_where(sa.text(URGENT))
+)
+BY_ATTEMPT = sa.Index(
+    "idx_jobs_attempt", jobs.c.namespace, jobs.c.attempt, jobs.c.created_at, **_where(sa.text(TRIED_AGAIN))
+)
 
 job_errors = sa.Table(
     "job_errors",
@@ -162,6 +177,7 @@ job_errors = sa.Table(
     job_reference(),
     integer("claim"),
     integer("shard"),
+    tenant(),
     integer("attempt"),
     text("error"),
     text_or_null("backtrace"),
@@ -175,10 +191,10 @@ job_errors = sa.Table(
 sa.Index("idx_job_errors_job", job_errors.c.job_id, job_errors.c.claim, job_errors.c.shard, unique=True)
 BY_FINGERPRINT = sa.Index(
     "idx_job_errors_fingerprint",
+    job_errors.c.namespace,
     job_errors.c.queue,
     job_errors.c.fingerprint,
     job_errors.c.created_at,
-    **_where(job_errors.c.fingerprint.is_not(None)),
 )
 
 unique_locks = sa.Table(
@@ -207,6 +223,7 @@ batches = sa.Table(
     metadata,
     text("id", primary_key=True),
     integer("shard"),
+    tenant(),
     text("state"),  # open, sealed, completed
     text_or_null("description"),
     integer("total"),
@@ -224,15 +241,19 @@ batches = sa.Table(
     # The callback `on_complete`.
     text_or_null("callback_queue"),
     text_or_null("callback_payload"),
+    text_or_null("queues"),  # JSON: of its jobs, until they are too many
 )
-BATCHES_BY_CREATED = sa.Index("idx_batches_created", batches.c.created_at, batches.c.id)
-BATCHES_BY_STATE = sa.Index("idx_batches_state_created", batches.c.state, batches.c.created_at, batches.c.id)
+BATCHES_BY_CREATED = sa.Index("idx_batches_created", batches.c.namespace, batches.c.created_at, batches.c.id)
+BATCHES_BY_STATE = sa.Index(
+    "idx_batches_state_created", batches.c.namespace, batches.c.state, batches.c.created_at, batches.c.id
+)
 
 queues = sa.Table(
     "queues",
     metadata,
     text("name", primary_key=True),
     integer("shard"),
+    tenant(),
     integer("paused", default=0),
     integer("draining", default=0),
     integer_or_null("max_concurrency"),
@@ -264,12 +285,14 @@ queues = sa.Table(
     integer("minute_failed"),
     integer("minute_dead"),
 )
+QUEUES_BY_NAMESPACE = sa.Index("idx_queues_namespace", queues.c.namespace, queues.c.name)
 
 workers = sa.Table(
     "workers",
     metadata,
     text("id", primary_key=True),
     shard_in_key(),
+    tenant(),
     text_or_null("hostname"),
     text_or_null("queues"),  # JSON array of names
     text("last_heartbeat"),
@@ -277,6 +300,7 @@ workers = sa.Table(
     integer_or_null("pool_size"),
     text_or_null("version"),
 )
+sa.Index("idx_workers_namespace", workers.c.namespace, workers.c.id)
 
 schedules = sa.Table(
     "schedules",
@@ -308,6 +332,7 @@ presence = sa.Table(
     metadata,
     text("id", primary_key=True),
     shard_in_key(),
+    tenant(),
     text_or_null("hostname"),
     text_or_null("queues"),
     text("last_heartbeat"),
@@ -315,6 +340,7 @@ presence = sa.Table(
     integer_or_null("pool_size"),
     text_or_null("version"),
 )
+sa.Index("idx_presence_namespace", presence.c.namespace, presence.c.id)
 
 # How far each shard has been followed. `gateway/search/lag.py` explains the timestamps.
 mirror_cursors = sa.Table(

@@ -45,6 +45,11 @@ def real_or_null(name: str) -> sa.Column[Any]:
     return sa.Column(name, REAL)
 
 
+def tenant() -> sa.Column[Any]:
+    """The namespace of a row. Names and ids carry it too, but an index can select it only as a column."""
+    return text("namespace", default="default")
+
+
 def job_reference() -> sa.Column[Any]:
     """No foreign key: a job that moves may have rows of two shards for a moment (`schema.py`)."""
     return text("job_id")

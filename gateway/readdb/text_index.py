@@ -1,11 +1,14 @@
 """The tables of text search: documents, the indexes over them, and the indexing progress.
 
-A job has one document: its payload, tags, result and error messages, concatenated. The document has its own number,
-because a job's `seq` changes with every write while its texts mostly do not. The indexes are:
+A job has one document: its payload, tags, result and error messages, concatenated, behind the marker of its namespace
+(`marker`). The indexes cannot select a namespace otherwise, and a search for a rare tenant must not read the entries
+of a large one. Whoever writes the marker of another namespace into a payload gains nothing: each search compares the
+namespace of the rows. The document has its own number, because a job's `seq` changes with every write while its texts
+mostly do not. The indexes are:
 
     jobs_grams   trigrams, case-sensitive: for substrings
     jobs_fts     words, without case and accents: for full-text search
-    job_tags     (key, value) of each tag
+    job_tags     (namespace, key, value) of each tag
 
 None of them is written with the jobs. `indexing.py` updates them later, by `jobs.seq` and `job_errors.id`, when the
 mirror has time; `index_progress` holds its position. A search checks all later jobs itself
@@ -16,11 +19,13 @@ keep no copy of it (`content=''`), and positions only where queries need them.
 """
 
 import re
+from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from gateway.readdb.seed_tables import integer, metadata, text, text_or_null
+from gateway.readdb.seed_tables import integer, metadata, tenant, text, text_or_null
 
 SQLITE_ONLY = {"sqlite_only": True}  # PostgreSQL has none of these tables
 
@@ -33,6 +38,7 @@ documents = sa.Table(
     sa.Column("doc", sa.Integer, primary_key=True),
     text("job_id"),
     integer("shard"),
+    tenant(),
     text("text"),
     text_or_null("tags"),
     integer("is_partial"),  # 1: the indexes do not hold all of it, so every search checks it
@@ -40,11 +46,12 @@ documents = sa.Table(
     info=SQLITE_ONLY,
 )
 PARTIAL = "is_partial = 1"
-PARTIAL_DOCUMENTS = sa.Index("idx_documents_partial", documents.c.is_partial, sqlite_where=sa.text(PARTIAL))
+PARTIAL_DOCUMENTS = sa.Index("idx_documents_partial", documents.c.namespace, sqlite_where=sa.text(PARTIAL))
 
 job_tags = sa.Table(
     "job_tags",
     metadata,
+    text("namespace", primary_key=True),
     text("key", primary_key=True),
     sa.Column("value", sa.BLOB, primary_key=True),  # a BLOB column has no affinity: SQLite keeps each value's type
     sa.Column("doc", sa.Integer, primary_key=True, autoincrement=False),
@@ -94,8 +101,19 @@ IN_MEMORY = InMemory(
     "SELECT rowid FROM jobs_fts WHERE jobs_fts MATCH ?",
 )
 
+# Characters for private use: of no language, and yet both tokenizers take them for letters.
+_PRIVATE, _PRIVATES = 0xE000, 0xF8FF - 0xE000
+_MARK = 3  # characters: a word for one index, a trigram for the other
+
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT_ESCAPES = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
+
+
+@lru_cache(maxsize=4096)
+def marker(namespace: str) -> str:
+    """The word with which every document of the namespace begins."""
+    number = int.from_bytes(blake2b(namespace.encode(), digest_size=8).digest())
+    return "".join(chr(_PRIVATE + number // _PRIVATES**place % _PRIVATES) for place in range(_MARK))
 
 
 def document(payload: str, tags: str | None, result: str | None, errors: str | None) -> tuple[str, bool]:

@@ -11,11 +11,23 @@ from pathlib import Path
 from typing import TypeVar
 
 from corvo.model.errors import Refusal
+from corvo.model.reach import Reach
 from corvo.runtime.read_db import PostgresAddress
 from gateway.search.session import OutOfTime, Prepared, ReadSession, along, listed, numbers
 from gateway.search.sqlite import SqliteSession
+from gateway.search.tenancy import TenantDb, TenantSession
 
-__all__ = ["OutOfTime", "Prepared", "ReadDb", "ReadSession", "along", "listed", "numbers"]
+__all__ = [
+    "OutOfTime",
+    "Prepared",
+    "ReadDb",
+    "ReadSession",
+    "TenantDb",
+    "TenantSession",
+    "along",
+    "listed",
+    "numbers",
+]
 
 T = TypeVar("T")
 
@@ -36,7 +48,12 @@ class ReadDb:
         self._sessions: list[ReadSession] = []
         self._waiting = 0
 
+    def within(self, reach: Reach) -> TenantDb:
+        """Only what a request with this reach may see."""
+        return TenantDb(self, reach)
+
     async def ask(self, question: Callable[[ReadSession], T]) -> T:
+        """Of all namespaces: for the state of the database itself. Lists for clients ask `within` their reach."""
         if self._waiting >= WAITING_MAX:
             raise Refusal("OVERLOADED", "too many searches are waiting", retry_after_ms=1000)
         self._waiting += 1

@@ -1,4 +1,4 @@
-"""The filters of a search as conditions on a row of `jobs`. Pure.
+"""The filters of a search as conditions on a row of `jobs`, the scope of a key among them. Pure.
 
 Every value is a bound parameter, tag keys included. Timestamps are formatted with nine decimals, as stored, before they
 are compared; `_after` and `_before` are exclusive. Substring functions are used that have no wildcards.
@@ -10,12 +10,14 @@ import sqlalchemy as sa
 
 from corvo.model.errors import invalid
 from corvo.model.job import PRIORITY_NAMES
+from corvo.model.reach import Reach
 from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 from corvo.queries.search import SearchBody
 from gateway.readdb.schema import job_errors, jobs
 from gateway.search.jq import condition as jq_condition
 from gateway.search.session import Position
 from gateway.search.tags import has_tag
+from gateway.search.tenancy import in_scope
 
 Condition = sa.ColumnElement[bool]
 
@@ -25,9 +27,10 @@ _MOMENTS = ("scheduled", "started", "completed", "expire")
 _NAMES = ("worker_id", "unique_key", "batch_id", "chain_id", "parent_id")
 
 
-def residual(body: SearchBody, is_postgresql: bool = False) -> list[Condition]:
+def residual(body: SearchBody, reach: Reach, is_postgresql: bool = False) -> list[Condition]:
     """All filters except queue, state and creation time, which the indexes by creation cover."""
-    conditions = [jobs.c[name] == getattr(body, name) for name in _NAMES if getattr(body, name) is not None]
+    conditions = in_scope(jobs.c.queue, reach) if body.queue is None else []
+    conditions += [jobs.c[name] == getattr(body, name) for name in _NAMES if getattr(body, name) is not None]
     if body.priority is not None:
         conditions.append(jobs.c.priority == PRIORITY_NAMES.index(body.priority))
     if body.job_id_prefix is not None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from gateway.readdb.schema import jobs
 from gateway.search.cursor import SearchCursor
-from gateway.search.database import OutOfTime, ReadSession, along
+from gateway.search.database import OutOfTime, TenantSession, along
 from gateway.search.filters import Condition
 from gateway.search.sorts import Leg, Sort
 
@@ -37,7 +37,7 @@ class _Slice(NamedTuple):
 
 
 def walk(
-    session: ReadSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
+    session: TenantSession, sort: Sort, place: SearchCursor | None, filters: list[Condition], wanted: int, question: str
 ) -> Walked:
     """At most `wanted` jobs after the cursor. Raises OutOfTime if not even one slice was possible."""
     seqs: list[int] = []
@@ -70,7 +70,7 @@ def walk(
 
 
 def _slice(
-    session: ReadSession,
+    session: TenantSession,
     sort: Sort,
     leg: Leg,
     place: SearchCursor | None,

@@ -23,7 +23,8 @@ from corvo.model.errors import Refusal
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.cluster import GetIndex
 from gateway.readdb.schema import mirror_cursors, mirror_meta
-from gateway.search.database import Prepared, ReadDb, ReadSession
+from gateway.search.database import Prepared, ReadDb, TenantDb
+from gateway.search.session import StatementRunner
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
 
@@ -53,12 +54,12 @@ async def read_lag(read_db: ReadDb) -> Lag:
     return await read_db.ask(_read_lag)
 
 
-def lag_ms(session: ReadSession) -> float:
+def lag_ms(session: StatementRunner) -> float:
     """The lag within an open session, so that it describes the same snapshot as the answer."""
     return _read_lag(session).lag_ms
 
 
-async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
+async def wait_for(read_db: ReadDb | TenantDb, at_least: dict[int, int]) -> None:
     """Waits until the read database holds every shard up to the given index; refuses if that takes too long."""
     deadline = time.monotonic() + WAIT_MS_MAX / 1000
     while True:
@@ -74,13 +75,13 @@ async def wait_for(read_db: ReadDb, at_least: dict[int, int]) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def catch_up(shards: Shards, read_db: ReadDb) -> None:
+async def catch_up(shards: Shards, read_db: ReadDb | TenantDb) -> None:
     """Waits until the read database holds every write that any node acknowledged before this call."""
     indexes: list[int] = await ask_all(shards, [(shard, GetIndex()) for shard in range(len(shards))])
     await wait_for(read_db, dict(enumerate(indexes)))
 
 
-def _read_lag(session: ReadSession) -> Lag:
+def _read_lag(session: StatementRunner) -> Lag:
     now = time.time_ns()
     generation, shards, created_at, published_at = session.rows(_META)[0]
     cursors = session.rows(_CURSORS)
@@ -105,5 +106,5 @@ def _shard_lag_ms(now: int, caught_up_at: int, is_following: bool) -> float:
     return min(age_ms, DELIVERY_MS) if is_following and age_ms <= FRESH_MS else age_ms
 
 
-def _applied(session: ReadSession) -> dict[int, int]:
+def _applied(session: StatementRunner) -> dict[int, int]:
     return dict(session.rows(_APPLIED))

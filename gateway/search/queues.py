@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from corvo.model.job import Priority
+from corvo.model.namespaces import shown_name
 from corvo.model.timestamps import parse_rfc3339
 from corvo.queries.queue import status_of
 from corvo.queries.queues import QueueView
@@ -17,7 +18,8 @@ from corvo.state.minutes import MINUTE_NS
 from gateway.readdb.minutes import queue_minutes as minutes
 from gateway.readdb.schema import BY_QUEUE, jobs
 from gateway.readdb.schema import queues as table
-from gateway.search.database import Prepared, ReadDb, ReadSession
+from gateway.search.database import Prepared, ReadDb, ReadSession, TenantDb, TenantSession
+from gateway.search.tenancy import in_scope, of_tenant
 from gateway.search.throughput import NEWEST
 
 # One index seek per queue and priority, and only for queues with pending jobs.
@@ -57,18 +59,32 @@ _AMOUNTS = [
     sa.case((table.c.minute >= _BEFORE, newest), else_=0) + sa.func.coalesce(over, 0)
     for newest, over in zip(NEWEST[:3], (minutes.c.enqueued, minutes.c.completed, minutes.c.failed), strict=True)
 ]
-_QUEUES = Prepared(
+_QUEUES = (
     sa.select(*_COLUMNS, *_AMOUNTS, *(sa.case((table.c.pending > 0, oldest)) for oldest in _OLDEST_PENDING))
     .select_from(table.outerjoin(minutes, sa.and_(minutes.c.queue == table.c.name, minutes.c.minute == _BEFORE)))
     .order_by(table.c.name)
 )
+_EVERY = Prepared(_QUEUES)
+_OF_TENANT = _QUEUES.where(of_tenant(table))
 
 
-async def answer(read_db: ReadDb) -> list[QueueView]:
+async def answer(read_db: TenantDb) -> list[QueueView]:
+    now = time.time_ns()
+    wanted = Prepared(_OF_TENANT.where(*in_scope(table.c.name, read_db.reach)))
+
+    def question(session: TenantSession) -> list[QueueView]:
+        rows = session.rows(wanted, minute_before=now // MINUTE_NS - 1)
+        return [_view(now, shown_name(name), *rest) for name, *rest in rows]
+
+    return await read_db.ask(question)
+
+
+async def of_all_namespaces(read_db: ReadDb) -> list[QueueView]:
+    """For the metrics of the whole installation. Names have their namespace in front."""
     now = time.time_ns()
 
     def question(session: ReadSession) -> list[QueueView]:
-        return [_view(now, *row) for row in session.rows(_QUEUES, minute_before=now // MINUTE_NS - 1)]
+        return [_view(now, *row) for row in session.rows(_EVERY, minute_before=now // MINUTE_NS - 1)]
 
     return await read_db.ask(question)
 

@@ -16,15 +16,18 @@ import msgspec
 import sqlalchemy as sa
 
 from corvo.model.errors import Refusal
+from corvo.model.namespaces import shown_name
+from corvo.model.reach import Reach
 from corvo.queries.search import JobSummary, SearchAnswer, SearchBody
 from gateway.readdb.schema import job_errors, jobs
 from gateway.search.candidates import AMONG, few
 from gateway.search.cursor import SearchCursor, to_cursor, to_search_place
-from gateway.search.database import OutOfTime, Prepared, ReadDb, ReadSession, along, numbers
+from gateway.search.database import OutOfTime, TenantDb, TenantSession, along, numbers
 from gateway.search.filters import Condition, residual
 from gateway.search.index_scan import Key, walk
 from gateway.search.lag import lag_ms
 from gateway.search.sorts import Sort, by_creation, named
+from gateway.search.tenancy import in_scope
 
 TOTAL_MAX = 10_000
 COUNTED_MAX = 100_000_000
@@ -63,7 +66,7 @@ _COLUMNS = (
     jobs.c.hold_reason,
     jobs.c.expire_at,
 )
-_PAGE = Prepared(sa.select(jobs.c.seq, *_COLUMNS).where(AMONG))
+_PAGE = sa.select(jobs.c.seq, *_COLUMNS).where(AMONG)
 _NOT_OF_THE_QUESTION = ("cursor", "limit", "consistent")
 _UNASKED = msgspec.structs.asdict(SearchBody())
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -77,15 +80,15 @@ class _Found(NamedTuple):
     total: int | None = None  # if known
 
 
-async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
+async def answer(read_db: TenantDb, body: SearchBody) -> SearchAnswer:
     """Validates the request before it queries the database."""
     started_at = time.perf_counter()
-    question = _digest(body)
-    sort = Sort(body)
+    question = _digest(body, read_db.reach)
+    sort = Sort(body, read_db.reach)
     place = sort.check(to_search_place(body.cursor, question))
-    filters = residual(body, read_db.is_postgresql)
+    filters = residual(body, read_db.reach, read_db.is_postgresql)
 
-    def ask(session: ReadSession) -> SearchAnswer:
+    def ask(session: TenantSession) -> SearchAnswer:
         found = _find(session, body, sort, place, filters, question)
         has_more = len(found.seqs) > body.limit or not found.is_complete
         cursor = None
@@ -106,39 +109,42 @@ async def answer(read_db: ReadDb, body: SearchBody) -> SearchAnswer:
             is_complete=found.is_complete,
         )
 
-    return await read_db.ask(ask)
+    return await read_db.ask(ask, body.queue)
 
 
-async def count(read_db: ReadDb, body: SearchBody) -> tuple[int, bool]:
+async def count(read_db: TenantDb, body: SearchBody) -> tuple[int, bool]:
     """How many jobs match, and whether the count is exact. A count that exceeds its budget is a lower bound."""
-    filters = residual(body, read_db.is_postgresql)
+    filters = residual(body, read_db.reach, read_db.is_postgresql)
 
-    def ask(session: ReadSession) -> tuple[int, bool]:
+    def ask(session: TenantSession) -> tuple[int, bool]:
         seqs = few(session, body)
         if seqs is not None:
             return _count_among(session, seqs, [AMONG, *filters, *named(body)]), True
         try:
             with session.budget(COUNT_ALL_BUDGET_MS):
-                found: int = session.rows(_total(body, filters, COUNTED_MAX))[0][0]
+                found: int = session.rows(_total(body, session.reach, filters, COUNTED_MAX))[0][0]
         except OutOfTime:
             return _count(session, body, filters, _Found([], []))
         return min(found, COUNTED_MAX), found <= COUNTED_MAX
 
-    return await read_db.ask(ask)
+    return await read_db.ask(ask, body.queue)
 
 
-def _digest(body: SearchBody) -> str:
-    """Binds a cursor to its search. Unset filters are left out, so a new filter does not invalidate old cursors."""
+def _digest(body: SearchBody, reach: Reach) -> str:
+    """Binds a cursor to its search and to the reach of its client. Unset filters are left out, so a new filter does not
+    invalidate old cursors."""
     asked = {
         name: value
         for name, value in msgspec.structs.asdict(body).items()
         if name not in _NOT_OF_THE_QUESTION and value != _UNASKED[name]
     }
+    if reach != Reach():
+        asked["reach"] = (reach.namespace, *sorted(reach.scope))
     return blake2b(_encode(asked), digest_size=8).hexdigest()
 
 
 def _find(
-    session: ReadSession,
+    session: TenantSession,
     body: SearchBody,
     sort: Sort,
     place: SearchCursor | None,
@@ -168,38 +174,39 @@ def _find(
     return _Found(walked.seqs, walked.keys, walked.reached, is_complete, every)
 
 
-def _count_among(session: ReadSession, seqs: list[int], fits: list[Condition]) -> int:
+def _count_among(session: TenantSession, seqs: list[int], fits: list[Condition]) -> int:
     counted: int = session.rows(sa.select(sa.func.count()).select_from(jobs).where(*fits), seqs=numbers(seqs))[0][0]
     return counted
 
 
-def _page(session: ReadSession, seqs: list[int]) -> list[JobSummary]:
+def _page(session: TenantSession, seqs: list[int]) -> list[JobSummary]:
     if not seqs:
         return []
-    by_seq = {seq: _summary(*row) for seq, *row in session.rows(_PAGE, seqs=numbers(seqs))}
+    page = _PAGE.where(*in_scope(jobs.c.queue, session.reach))
+    by_seq = {seq: _summary(*row) for seq, *row in session.rows(page, seqs=numbers(seqs))}
     return list({by_seq[seq].id: by_seq[seq] for seq in seqs}.values())
 
 
-def _total(body: SearchBody, filters: list[Condition], at_most: int) -> sa.Select[Any]:
+def _total(body: SearchBody, reach: Reach, filters: list[Condition], at_most: int) -> sa.Select[Any]:
     parts = [
         along(index, sa.select(sa.literal_column("1").label("one")), jobs)
         .where(*conditions, *filters)
         .limit(at_most + 1)
         .subquery()
-        for index, conditions in by_creation(body)
+        for index, conditions in by_creation(body, reach)
     ]
     every = sa.union_all(*[sa.select(part.c.one) for part in parts]).subquery()
     return sa.select(sa.func.count()).select_from(every)
 
 
-def _count(session: ReadSession, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
+def _count(session: TenantSession, body: SearchBody, filters: list[Condition], found: _Found) -> tuple[int, bool]:
     count = found.total
     if count is None:
         if not found.is_complete:
             return len(found.seqs), False
         try:
             with session.budget(min(COUNT_BUDGET_MS, LOOKING_COUNT_BUDGET_MS) if filters else COUNT_BUDGET_MS):
-                count = session.rows(_total(body, filters, TOTAL_MAX))[0][0]
+                count = session.rows(_total(body, session.reach, filters, TOTAL_MAX))[0][0]
         except OutOfTime:
             return len(found.seqs), False
     return min(count, TOTAL_MAX), count <= TOTAL_MAX
@@ -207,6 +214,8 @@ def _count(session: ReadSession, body: SearchBody, filters: list[Condition], fou
 
 def _summary(*row: Any) -> JobSummary:
     summary = JobSummary(*row)  # the columns have the order of its fields
+    summary.queue = shown_name(summary.queue)
+    summary.worker_id = summary.worker_id and shown_name(summary.worker_id)
     summary.payload = msgspec.Raw(summary.payload.encode())
     summary.tags = msgspec.Raw(summary.tags.encode()) if summary.tags else None
     return summary

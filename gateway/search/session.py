@@ -29,8 +29,21 @@ class Prepared:
     _texts: ClassVar[dict[Any, Any]] = {}
 
     def __init__(self, statement: Statement) -> None:
-        self._statement = statement
+        self.statement = statement
         self._ready: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._cache_key: Any = None
+
+    @property
+    def key(self) -> Any:
+        """The same for statements that differ only in their values."""
+        return self._key.key
+
+    @property
+    def _key(self) -> Any:
+        if self._cache_key is None:
+            self._cache_key = self.statement._generate_cache_key()
+            assert self._cache_key is not None, "the statement has no cache key"
+        return self._cache_key
 
     def on(self, dialect: sa.Dialect) -> tuple[str, dict[str, Any]]:
         """The SQL text and its parameters."""
@@ -40,17 +53,16 @@ class Prepared:
         return known
 
     def _made(self, dialect: sa.Dialect) -> tuple[str, dict[str, Any]]:
-        key = self._statement._generate_cache_key()
-        assert key is not None, "the statement has no cache key"
+        key = self._key
         compiled = self._texts.get((dialect.name, key.key))
         if compiled is None:
             if len(self._texts) >= TEXTS_MAX:
                 self._texts.clear()
-            compiled = dialect.statement_compiler(dialect, self._statement, cache_key=key)
+            compiled = dialect.statement_compiler(dialect, self.statement, cache_key=key)
             self._texts[dialect.name, key.key] = compiled
         # The text depends on the length of a list parameter, and on every value that is rendered inline.
         if compiled.post_compile_params or compiled.literal_execute_params:
-            whole = self._statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+            whole = self.statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
             return str(whole), dict(whole.params)
         values = compiled.construct_params(extracted_parameters=key.bindparams, _check=False)
         return str(compiled.string), dict(values)
@@ -60,7 +72,12 @@ class OutOfTime(Exception):
     """A part of a query exceeded its own budget; the query may go on without it."""
 
 
-class ReadSession(Protocol):
+class StatementRunner(Protocol):
+    def rows(self, statement: Statement | Prepared, **values: Any) -> list[Any]:
+        """Rows as tuples. Values are bound parameters, never part of the text; `values` bind the named ones."""
+
+
+class ReadSession(StatementRunner, Protocol):
     """One thread's connection. A query is a function that takes it."""
 
     @property
@@ -69,9 +86,6 @@ class ReadSession(Protocol):
     @property
     def left_ms(self) -> float:
         """What remains of this query's budget."""
-
-    def rows(self, statement: Statement | Prepared, **values: Any) -> list[Any]:
-        """Rows as tuples. Values are bound parameters, never part of the text; `values` bind the named ones."""
 
     def budget(self, budget_ms: float) -> AbstractContextManager[None]:
         """A tighter limit for an optional part of the query; raises OutOfTime."""

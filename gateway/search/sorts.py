@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from corvo.model.errors import invalid
 from corvo.model.job import PRIORITY_NAMES, Priority
 from corvo.model.lifecycle import STATE_NAMES
+from corvo.model.reach import Reach
 from corvo.queries.search import SearchBody
 from gateway.readdb.schema import (
     BY_ATTEMPT,
@@ -36,6 +37,7 @@ from gateway.readdb.schema import (
 )
 from gateway.search.cursor import SearchCursor
 from gateway.search.filters import Condition, span
+from gateway.search.tenancy import in_scope, of_queue, of_tenant
 
 _NOTHING: sa.ColumnElement[Any] = sa.null()
 _MOMENTS = {"started_at": BY_STARTED, "completed_at": BY_COMPLETED, "failed_at": BY_FAILED, "scheduled_at": BY_DUE}
@@ -57,9 +59,10 @@ class Leg(NamedTuple):
 
 
 class Sort:
-    def __init__(self, body: SearchBody) -> None:
+    def __init__(self, body: SearchBody, reach: Reach) -> None:
         self.is_ascending = body.order == "asc"
         self._body = body
+        self._reach = reach
         self._name = body.sort
         self._value = _NOTHING if body.sort == "created_at" else jobs.c[body.sort]
 
@@ -151,30 +154,34 @@ class Sort:
         return number if self.is_ascending else legs - 1 - number
 
     def _by_creation(self, *rest: Condition, value: int | None = None) -> Leg:
-        return Leg(by_creation(self._body), list(rest), value=value)
+        return Leg(by_creation(self._body, self._reach), list(rest), value=value)
 
     def _by_value(self, index: sa.Index, condition: Condition) -> Leg:
-        return Leg([Branch(str(index.name), [condition])], named(self._body), is_by_value=True)
+        held = [of_tenant(jobs), *in_scope(jobs.c.queue, self._reach)]
+        return Leg([Branch(str(index.name), [*held, condition])], named(self._body), is_by_value=True)
 
     def _passes(self, columns: tuple[sa.ColumnElement[Any], ...], reached: tuple[Any, ...]) -> Condition:
         key, place = sa.tuple_(*columns), sa.tuple_(*[sa.literal(value) for value in reached])
         return key > place if self.is_ascending else key < place
 
 
-def by_creation(body: SearchBody) -> list[Branch]:
-    """Disjoint sets of jobs. Each has an index that yields it by creation."""
+def by_creation(body: SearchBody, reach: Reach) -> list[Branch]:
+    """Disjoint sets of jobs. Each has an index that yields it by creation.
+
+    The scope of a key is checked here, not on the jobs of a slice: a cursor must not name a job outside it."""
     born = span(body, "created")
     states = list(dict.fromkeys(body.state))
     if body.queue is not None:
-        queue = jobs.c.queue == body.queue
+        queue = of_queue(jobs.c.queue)
         return [
             Branch(str(BY_QUEUE.name), [queue, jobs.c.state == state, jobs.c.priority == priority, *born])
             for state in states or STATE_NAMES
             for priority in _priorities(body)
         ]
+    held = [of_tenant(jobs), *in_scope(jobs.c.queue, reach)]
     if states:
-        return [Branch(str(BY_STATE.name), [jobs.c.state == state, *born]) for state in states]
-    return [Branch(str(BY_CREATED.name), born)]
+        return [Branch(str(BY_STATE.name), [*held, jobs.c.state == state, *born]) for state in states]
+    return [Branch(str(BY_CREATED.name), [*held, *born])]
 
 
 def _priorities(body: SearchBody) -> list[int]:
@@ -185,7 +192,7 @@ def named(body: SearchBody) -> list[Condition]:
     """Queue, state and creation time as conditions, for an index that does not cover them."""
     conditions = span(body, "created")
     if body.queue is not None:
-        conditions.append(jobs.c.queue == body.queue)
+        conditions.append(of_queue(jobs.c.queue))
     if body.state:
         conditions.append(sa.or_(*[jobs.c.state == state for state in dict.fromkeys(body.state)]))
     return conditions

@@ -10,12 +10,15 @@ import msgspec
 import sqlalchemy as sa
 
 from corvo.model.errors import Refusal
+from corvo.model.namespaces import shown_name
+from corvo.model.reach import Reach
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.throughput import ThroughputPoint, ThroughputQuery
 from corvo.state.minutes import MINUTE_NS
 from gateway.readdb.minutes import BY_MINUTE, queue_minutes
 from gateway.readdb.schema import queues
-from gateway.search.database import ReadDb, ReadSession
+from gateway.search.database import TenantDb, TenantSession
+from gateway.search.tenancy import in_scope, of_queue, of_tenant
 
 NEWEST = (
     queues.c.enqueued - queues.c.minute_enqueued,
@@ -38,16 +41,19 @@ def span(now_ns: int, minutes: int) -> Span:
     return Span(last - minutes + 1, last)
 
 
-async def answer(read_db: ReadDb, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
+async def answer(read_db: TenantDb, query: ThroughputQuery, queue: str | None = None) -> list[ThroughputPoint]:
     within = span(time.time_ns(), query.minutes)
-    over, newest = _over(within, queue), _newest(within, queue)
+    reach = read_db.reach
+    over, newest = _over(within, queue, reach), _newest(within, queue, reach)
 
-    def question(session: ReadSession) -> list[ThroughputPoint]:
-        if queue is not None and not session.rows(sa.select(queues.c.name).where(queues.c.name == queue)):
-            raise Refusal("QUEUE_NOT_FOUND", f"no queue has the name {queue!r}; a queue is created by its first job")
+    def question(session: TenantSession) -> list[ThroughputPoint]:
+        if queue is not None and not session.rows(sa.select(queues.c.name).where(of_queue(queues.c.name))):
+            raise Refusal(
+                "QUEUE_NOT_FOUND", f"no queue has the name {shown_name(queue)!r}; a queue is created by its first job"
+            )
         return _series(within, [*session.rows(over), *session.rows(newest)])
 
-    return await read_db.ask(question)
+    return await read_db.ask(question, queue)
 
 
 def _sum(amount: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
@@ -55,25 +61,28 @@ def _sum(amount: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     return sa.cast(sa.func.sum(amount), sa.BigInteger)
 
 
-def _over(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
+def _over(within: Span, queue: str | None, reach: Reach) -> sa.Select[tuple[int, int, int, int, int]]:
     statement = (
         sa.select(queue_minutes.c.minute, *(_sum(amount) for amount in _OVER))
         .where(queue_minutes.c.minute.between(within.first, within.last))
         .group_by(queue_minutes.c.minute)
     )
     if queue is None:
-        return statement.with_hint(queue_minutes, f"INDEXED BY {BY_MINUTE.name}", "sqlite")
-    return statement.where(queue_minutes.c.queue == queue)
+        whole = statement.where(of_tenant(queue_minutes), *in_scope(queue_minutes.c.queue, reach))
+        return whole.with_hint(queue_minutes, f"INDEXED BY {BY_MINUTE.name}", "sqlite")
+    return statement.where(of_queue(queue_minutes.c.queue))
 
 
-def _newest(within: Span, queue: str | None) -> sa.Select[tuple[int, int, int, int, int]]:
+def _newest(within: Span, queue: str | None, reach: Reach) -> sa.Select[tuple[int, int, int, int, int]]:
     """A shard's clock may be ahead of this one; such a minute is counted in the last one shown."""
     last = sa.bindparam(None, within.last, sa.Integer, literal_execute=True)  # GROUP BY needs the identical text
     minute = sa.case((queues.c.minute > last, last), else_=queues.c.minute)
     statement = (
         sa.select(minute, *(_sum(amount) for amount in NEWEST)).where(queues.c.minute >= within.first).group_by(minute)
     )
-    return statement if queue is None else statement.where(queues.c.name == queue)
+    if queue is None:
+        return statement.where(of_tenant(queues), *in_scope(queues.c.name, reach))
+    return statement.where(of_queue(queues.c.name))
 
 
 def _series(within: Span, rows: list[tuple[int, int, int, int, int]]) -> list[ThroughputPoint]:

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from gateway.readdb.schema import job_errors, jobs
 from gateway.readdb.text_index import IN_MEMORY, PART_CHARS_MAX, document
-from gateway.search.session import OutOfTime, ReadSession
+from gateway.search.session import OutOfTime
+from gateway.search.tenancy import TenantSession, in_scope, of_tenant
 
 SLICE = 500
 SHARE = 0.8  # of the remaining time; the rest is for reading the rows of the page
@@ -25,20 +26,21 @@ _ERRORS = (
 )
 _PARTS = [sa.func.left(part, PART_CHARS_MAX) for part in (jobs.c.payload, jobs.c.tags, jobs.c.result, _ERRORS)]
 _ORDER = (jobs.c.created_at, jobs.c.id, jobs.c.seq)
-_NEWEST = sa.select(*_ORDER, *_PARTS).order_by(*[column.desc() for column in _ORDER])
+_NEWEST = sa.select(*_ORDER, *_PARTS).where(of_tenant(jobs)).order_by(*[column.desc() for column in _ORDER])
 
 Place = tuple[str, str, int]
 
 
-def found(session: ReadSession, expression: str, wanted: int) -> tuple[list[int], bool]:
+def found(session: TenantSession, expression: str, wanted: int) -> tuple[list[int], bool]:
     """The newest matching jobs, and whether the scan found enough or reached the end."""
     end_ms = session.left_ms * (1 - SHARE)
     seqs: list[int] = []
     place: Place | None = None
+    newest = _NEWEST.where(*in_scope(jobs.c.queue, session.reach))
     while len(seqs) < wanted:
         try:
             with session.budget(session.left_ms - end_ms):
-                rows = session.rows((_NEWEST if place is None else _NEWEST.where(_before(place))).limit(SLICE))
+                rows = session.rows((newest if place is None else newest.where(_before(place))).limit(SLICE))
         except OutOfTime:
             return seqs, False
         seqs += fitting(((seq, *texts) for _, _, seq, *texts in rows), expression)

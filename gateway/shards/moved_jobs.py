@@ -18,6 +18,7 @@ from corvo.ops.jobs.ack import Ack
 from corvo.ops.jobs.fail import Fail
 from corvo.ops.jobs.heartbeat import Heartbeat
 from corvo.queries.jobs import GetJobs
+from corvo.queries.sight import FindQueues
 from gateway.shards.client import ShardCall, Shards
 
 HOPS_MAX = 8
@@ -30,6 +31,7 @@ _ITEMS: dict[type[Operation] | type[Query], str] = {
     Heartbeat: "beats",
     ActOnJobs: "job_ids",
     GetJobs: "job_ids",
+    FindQueues: "job_ids",
 }
 _LOST = Refused("SHARD_UNAVAILABLE", "the job is being moved again; send the request again", 1_000)
 

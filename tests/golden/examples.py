@@ -73,6 +73,7 @@ from corvo.queries.queue import GetQueue, QueueRecord
 from corvo.queries.queue_names import KnowsQueue
 from corvo.queries.schedule_view import GetSchedule
 from corvo.queries.schedules import ListSchedules
+from corvo.queries.sight import FindOutside, FindQueues
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.queries.why import JobsAhead, Why, WhyView
 from corvo.rules.batches import Batch, BatchSpec
@@ -337,6 +338,8 @@ QUERIES: dict[str, Any] = {
     "get_batch": GetBatch(BATCH_ID),
     "get_arrivals": GetArrivals(3, 258, [Keyed(ID, "mail", "only one", "once")]),
     "find_unknown": FindUnknown([ID, ID_2]),
+    "find_queues": FindQueues([ID, ID_2]),
+    "find_outside": FindOutside(Reach("acme", ("mail.*",)), [BATCH_ID], [SCHEDULE_ID], [BULK_ID]),
     "get_queue": GetQueue("mail", AT),
     "knows_queue": KnowsQueue("mail"),
     "get_events": GetEvents(258, 100, 1_000, Filters(("mail",), (ID,), (EventKind.FAILED, EventKind.DEAD), REACH)),
@@ -435,6 +438,8 @@ RESULTS: dict[str, Any] = {
     "get_batch": BATCH,
     "get_arrivals": [ID],
     "find_unknown": [ID_2],
+    "find_queues": ["mail", Refused("JOB_NOT_FOUND", "no job has the id")],
+    "find_outside": [BULK_ID],
     "get_queue": QueueRecord(QUEUE, AT, 3, AT + 1),
     "knows_queue": AT,
     "get_events": EventsFound(259, [Told(258, AT, EVENT)], 3, True),

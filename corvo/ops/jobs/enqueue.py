@@ -17,6 +17,7 @@ from corvo.model.job import PRIORITY_NAMES, JobId, Priority, QueueName
 from corvo.model.json_input import check_numbers, document, no_document, object_document
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
+from corvo.model.name_fields import NameKind
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
@@ -28,7 +29,7 @@ from corvo.state.tables import Tables
 
 _PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}
 _BACKOFF = {name: Backoff(number) for number, name in enumerate(BACKOFF_NAMES)}
-BatchId = Annotated[str, Meta(min_length=1, max_length=64)]
+BatchId = Annotated[str, Meta(min_length=1, max_length=64), NameKind.ID]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 
 

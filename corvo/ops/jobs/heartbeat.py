@@ -18,6 +18,7 @@ from corvo.model.job import Count
 from corvo.model.json_input import no_document, object_document
 from corvo.model.lifecycle import State
 from corvo.model.limits import HEARTBEAT_JOBS_MAX, PROGRESS_TOLD_BYTES_MAX
+from corvo.model.name_fields import NameKind
 from corvo.ops.jobs.ack import LeaseToken
 from corvo.ops.jobs.fetch import WORKER_SEEN_EVERY_NS
 from corvo.ops.jobs.lease import holds, lost
@@ -41,7 +42,7 @@ class HeartbeatJob(Body):
 
 
 class HeartbeatBody(Body):
-    jobs: Annotated[dict[str, HeartbeatJob], Meta(min_length=1, max_length=HEARTBEAT_JOBS_MAX)]
+    jobs: Annotated[dict[Annotated[str, NameKind.ID], HeartbeatJob], Meta(min_length=1, max_length=HEARTBEAT_JOBS_MAX)]
 
 
 class HeartbeatStatus(msgspec.Struct):

@@ -12,13 +12,14 @@ import msgspec
 from corvo.model.errors import Refusal
 from corvo.model.limits import BULK_SLICE
 from corvo.model.name_fields import qualify_names, show_names
-from corvo.model.namespaces import namespace_of_id
+from corvo.model.namespaces import DEFAULT, namespace_of_id
+from corvo.model.reach import Reach
 from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 from corvo.queries.bulk import GetBulkJobs
 from corvo.queries.search import SearchBody
 from corvo.rules.bulk import BULK_SHARD, Bulk
 from gateway.search import search
-from gateway.search.database import ReadDb
+from gateway.search.database import ReadDb, TenantDb
 from gateway.search.lag import catch_up
 from gateway.shards.client import Shards
 
@@ -72,7 +73,7 @@ class Stored:
 class Matching:
     """All jobs that match a filter."""
 
-    def __init__(self, shards: Shards, read_db: ReadDb, wanted: SearchBody) -> None:
+    def __init__(self, shards: Shards, read_db: TenantDb, wanted: SearchBody) -> None:
         self._shards = shards
         self._read_db = read_db
         self._wanted = wanted
@@ -94,8 +95,10 @@ def jobs_of(shards: Shards, read_db: ReadDb, bulk: Bulk) -> Jobs:
         return Stored(shards, bulk.id)
     try:
         wanted = _decode_filter(bulk.filter)
-        qualify_names(wanted, namespace_of_id(bulk.id))
-        return Matching(shards, read_db, wanted)
+        namespace = namespace_of_id(bulk.id)
+        if namespace != DEFAULT:
+            qualify_names(wanted, namespace)
+        return Matching(shards, read_db.within(Reach(namespace, bulk.order.scope)), wanted)
     except msgspec.MsgspecError as error:  # written by a newer version
         raise Refusal("VALIDATION_ERROR", f"filter: this gateway cannot decode it: {error}", field="filter") from None
 

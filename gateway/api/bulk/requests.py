@@ -80,7 +80,7 @@ class Requests:
         wanted = pinned(body.filter, context.clock_ns())
         await catch_up(self._shards, self._read_db)
         try:
-            total, is_exact = await search.count(self._read_db, wanted)
+            total, is_exact = await search.count(self._read_db.within(context.reach), wanted)
         except Refusal as refusal:
             if refusal.field is None:
                 raise
@@ -91,7 +91,9 @@ class Requests:
         sample: list[SampleJob] = []
         total = found.total
         if found.wanted is not None:
-            page = await search.answer(self._read_db, msgspec.structs.replace(found.wanted, order="asc", limit=SAMPLE))
+            page = await search.answer(
+                self._read_db.within(context.reach), msgspec.structs.replace(found.wanted, order="asc", limit=SAMPLE)
+            )
             sample = [_sample(job) for job in page.jobs]
         else:
             total = 0
@@ -124,7 +126,9 @@ class Requests:
         if self._under_way >= REQUESTS_MAX:
             raise Refusal("OVERLOADED", f"{REQUESTS_MAX} bulk actions are running already", retry_after_ms=1_000)
         jobs: Jobs = (
-            Named(found.job_ids) if found.wanted is None else Matching(self._shards, self._read_db, found.wanted)
+            Named(found.job_ids)
+            if found.wanted is None
+            else Matching(self._shards, self._read_db.within(request.context.reach), found.wanted)
         )
         tally = BulkCounts()
         self._under_way += 1

@@ -14,7 +14,6 @@ from corvo.ops.access.touch_keys import TouchKeys
 from corvo.ops.bulk.begin_bulk import BeginBulk
 from corvo.queries.access.follow_access import FollowAccess
 from corvo.rules.bulk import Action, Order
-from gateway.access.confinement import OF_ALL_NAMESPACES
 from gateway.app import ENDPOINTS
 from gateway.examples import QUERIES
 from tests.gateway.access.keyed_house import Actor, KeyedHouse, Told
@@ -92,11 +91,7 @@ def strangers(house: KeyedHouse) -> dict[str, Actor]:
 
 
 STRANGERS = ["admin of beta", "operator of default"]
-WITH_IDS = [
-    endpoint
-    for endpoint in ENDPOINTS
-    if any(f"{{{field}}}" in endpoint.path for field in Things._fields) and endpoint.name not in OF_ALL_NAMESPACES
-]
+WITH_IDS = [endpoint for endpoint in ENDPOINTS if any(f"{{{field}}}" in endpoint.path for field in Things._fields)]
 
 
 def asked_of(house: KeyedHouse, actor: Actor, method: str, path: str, body: Any) -> tuple[Told, list[str]]:

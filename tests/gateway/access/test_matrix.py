@@ -12,7 +12,7 @@ import pytest
 from corvo.endpoint import Endpoint, Operation
 from corvo.model.access import OPEN, OWN
 from corvo.ops.audit.append_audit import AppendAudit
-from gateway.access.confinement import OF_A_SCOPE, OF_ALL_NAMESPACES
+from gateway.access.confinement import OF_QUEUES
 from gateway.app import ENDPOINTS
 from gateway.examples import PATHS, QUERIES
 from gateway.routes import API
@@ -133,17 +133,11 @@ def actors(house: KeyedHouse) -> dict[str, Actor]:
 
 
 def _may_be_refused_further(actor: Actor, asked: Question, told: Told) -> bool:
-    """Beyond the permission: giving away what one has not, and lists that do not separate namespaces yet."""
+    """Beyond the permission: giving away what one has not, and what is about more than the queues of a scope."""
     if asked.endpoint is None:
         return actor.is_confined and asked.path.endswith("/metrics")
     is_grant = "FORBIDDEN" in asked.endpoint.refusals and "permission" not in told.error
-    return is_grant or (actor.is_confined and not _separates(actor, asked.endpoint))
-
-
-def _separates(actor: Actor, endpoint: Endpoint) -> bool:
-    if endpoint.name in OF_ALL_NAMESPACES:
-        return False
-    return not actor.scope or endpoint.name in OF_A_SCOPE or "{name}" in endpoint.path
+    return is_grant or (actor.scope != "" and asked.endpoint.access.partition(":")[0] not in OF_QUEUES)
 
 
 def check(house: KeyedHouse, actor: Actor, asked: Question) -> str:

@@ -32,6 +32,11 @@ def progress(written):
     return rows(written, "SELECT jobs_seq, error_id FROM index_progress")[0]
 
 
+def _marked(text, is_partial):
+    """With the word of the namespace in front."""
+    return f"{text_index.marker('default')}\n{text}", is_partial
+
+
 def documents(written):
     return rows(written, "SELECT count(*) FROM documents")[0][0]
 
@@ -50,7 +55,7 @@ def with_grams(written, *grams):
 def check_equal(written):
     """The index holds every job's text as it is now, and nothing else."""
     expected = {
-        (job, shard): (*text_index.document(payload, tags, result, errors), tags)
+        (job, shard): (*_marked(*text_index.document(payload, tags, result, errors)), tags)
         for job, shard, payload, tags, result, errors in rows(
             written,
             "SELECT id, shard, payload, tags, result, (SELECT group_concat(error, char(10)) FROM job_errors e"

@@ -12,6 +12,7 @@ from corvo.state import keys
 from corvo.state.locks import Lock
 from gateway.mirror import columns
 from gateway.mirror.rows import to_rows, to_stretch
+from gateway.readdb.minutes import MINUTE_COLUMNS, minute_row
 from tests.support.builders import NOW, a_job, job_id
 
 from .mirrors import a_schedule
@@ -39,6 +40,7 @@ def test_a_job_becomes_a_row_with_names_and_text_moments():
     assert row == {
         "id": job_id(1),
         "shard": 3,
+        "namespace": "default",
         "queue": "mail",
         "state": "active",
         "payload": '{"a": 1}',
@@ -131,6 +133,7 @@ def test_a_batch_becomes_a_row_with_every_outcome():
     assert row == {
         "id": "b1",
         "shard": 2,
+        "namespace": "default",
         "state": "sealed",
         "description": "night",
         "total": 12,
@@ -147,6 +150,7 @@ def test_a_batch_becomes_a_row_with_every_outcome():
         "finished_at": None,
         "callback_queue": None,
         "callback_payload": None,
+        "queues": None,
     }
     batch.is_sealed = False
     assert named(columns.BATCH_COLUMNS, columns.batch_row(2, batch))["state"] == "open"
@@ -243,16 +247,31 @@ def test_every_family_finds_its_table_and_others_are_passed_over():
     failed_at, started_at = to_rfc3339(NOW), to_rfc3339(NOW - 1)
     rest = (None, failed_at, "w1", started_at, "mail")
     assert made.job_errors.put == [
-        (job_id(1), 7, 2, 2, "boom", *rest, fingerprint("boom")),
-        (job_id(1), 8, 2, 3, "held while it ran", *rest, None),
+        (job_id(1), 7, 2, "default", 2, "boom", *rest, fingerprint("boom")),
+        (job_id(1), 8, 2, "default", 3, "held while it ran", *rest, None),
     ]
-    assert made.queue_minutes.put == [("mail", 29_000_000, 2, 4, 3, 2, 1)]
+    assert made.queue_minutes.put == [("mail", 29_000_000, 2, "default", 4, 3, 2, 1)]
     assert len(made.queues.put) == len(made.batches.put) == len(made.schedules.put) == 1
     seen_at, begun_at = to_rfc3339(NOW + 1), to_rfc3339(NOW)
-    assert made.workers.put == [("w1", 2, "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
+    assert made.workers.put == [("w1", 2, "default", "host", '["mail","sms"]', seen_at, begun_at, 8, "1.2")]
     assert made.unique_locks.put == [("mail", "j|\0é", job_id(1), to_rfc3339(NOW + 5), 2)]
     assert made.queue_claims.put == [("mail", to_rfc3339(NOW), 2, 3)]
     assert made.count == 9
+
+
+def test_rows_have_the_namespace_that_names_and_ids_carry():
+    job = a_job(1, queue="acme|mail", worker_id="acme|w1")
+    error = JobError(f"{job_id(1)}_acme", 1, 1, "boom", "", NOW, queue="acme|mail")
+
+    for names, row in (
+        (columns.PLAIN_JOB_COLUMNS, columns.job_row(2, job)),
+        (columns.JOB_ERROR_COLUMNS, columns.job_error_row(2, error)),
+        (columns.QUEUE_COLUMNS, columns.queue_row(2, new_queue("acme|mail", NOW))),
+        (columns.WORKER_COLUMNS, columns.worker_row(2, Worker("acme|w1", "", [], NOW, NOW))),
+        (columns.BATCH_COLUMNS, columns.batch_row(2, Batch("s02_batch_1_acme", NOW))),
+        (MINUTE_COLUMNS, minute_row(2, Minute("acme|mail", 1, 1, 1, 1, 1))),
+    ):
+        assert named(names, row)["namespace"] == "acme"
 
 
 def test_deleted_records_are_named_by_their_keys():

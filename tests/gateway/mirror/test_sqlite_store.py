@@ -247,7 +247,7 @@ def test_a_writer_killed_inside_a_transaction_leaves_the_state_before_it(place, 
 def test_opening_forgets_who_waited_and_what_was_followed(place):
     database = publish(place)
     turn = a_turn(3, upto=2)
-    turn.presence = [("w1", 0, None, "[]", "t", "t", None, None)]
+    turn.presence = [("w1", 0, "default", None, "[]", "t", "t", None, None)]
     database.write([turn])
     database.close()
 

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from corvo.model.job import Job, JobError, Minute, Queue, Worker, encode
+from corvo.model.reach import Reach
 from corvo.rules.batches import Batch
 from corvo.state import keys
 from gateway.mirror.rows import presence_rows, to_rows
@@ -125,4 +126,4 @@ def read_db(written: Written) -> Iterator[ReadDb]:
 @pytest.fixture
 def ask(read_db: ReadDb) -> Callable[..., Any]:
     """`ask(search.answer, body)`: the answer, without a loop of the test's own."""
-    return lambda question, *rest: asyncio.run(question(read_db, *rest))
+    return lambda question, *rest: asyncio.run(question(read_db.within(Reach()), *rest))

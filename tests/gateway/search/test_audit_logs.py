@@ -1,5 +1,7 @@
 """Lists of the audit log: a row for each request, its outcome beside it, and nobody sees another's namespace."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -40,8 +42,8 @@ def outcome(seq, of, status=200, **fields):
 
 
 @pytest.fixture
-def find(ask):
-    return lambda namespace="", **query: ask(audit_logs.answer, AuditLogsQuery(**query), namespace)
+def find(read_db):
+    return lambda namespace="", **query: asyncio.run(audit_logs.answer(read_db, AuditLogsQuery(**query), namespace))
 
 
 def ids(answer):

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from corvo.model.errors import Refusal
+from corvo.model.reach import Reach
 from gateway.readdb.schema import jobs
 from gateway.search import database as answers_database
 from gateway.search import lag, queues
@@ -215,4 +216,4 @@ def test_closing_twice_or_unused_harms_nothing(place):
 
 
 def test_the_answers_work_on_a_database_without_jobs(written, read_db):
-    assert asyncio.run(queues.answer(read_db)) == []
+    assert asyncio.run(queues.answer(read_db.within(Reach()))) == []

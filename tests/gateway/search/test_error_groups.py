@@ -3,11 +3,13 @@ import pytest
 from corvo.model.errors import Refusal
 from corvo.model.fingerprint import fingerprint
 from corvo.model.job import JobError
+from corvo.model.reach import Reach
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.error_groups import ErrorGroupsQuery
 from corvo.state import keys
 from gateway.mirror.rows import to_rows
 from gateway.mirror.shard_writes import ShardWrite
+from gateway.readdb.schema import job_errors
 from gateway.search import error_groups
 from gateway.search.database import Prepared
 from tests.support.builders import NOW, job_id
@@ -88,7 +90,7 @@ def test_a_moment_that_is_none_is_refused(written, ask):
 
 @pytest.mark.parametrize("queue", [None, "mail"])
 def test_groups_are_counted_along_the_index_alone(explain, queue):
-    prepared = Prepared(error_groups._groups(ErrorGroupsQuery(queue=queue), to_rfc3339(NOW)))
+    prepared = Prepared(error_groups._groups(ErrorGroupsQuery(queue=queue), to_rfc3339(NOW), Reach()))
 
     plan = str(explain(prepared)[1])
 
@@ -96,9 +98,9 @@ def test_groups_are_counted_along_the_index_alone(explain, queue):
     assert "FOR GROUP BY" not in plan
 
 
-@pytest.mark.parametrize("prepared", [error_groups._FIRST, error_groups._LAST])
-def test_the_ends_of_a_group_are_a_step_into_the_index(explain, prepared):
-    plan = str(explain(prepared)[1])
+@pytest.mark.parametrize("order", [job_errors.c.created_at, job_errors.c.created_at.desc()])
+def test_the_ends_of_a_group_are_a_step_into_the_index(explain, order):
+    plan = str(explain(error_groups._OF_GROUP.order_by(order))[1])
 
-    assert "idx_job_errors_fingerprint (queue=? AND fingerprint=? AND created_at>?)" in plan
+    assert "idx_job_errors_fingerprint (namespace=? AND queue=? AND fingerprint=? AND created_at>?)" in plan
     assert "TEMP B-TREE" not in plan

@@ -45,7 +45,7 @@ def test_the_oldest_pending_job_is_that_of_the_queue_itself(written, ask):
 
 
 def test_the_oldest_pending_job_is_found_by_an_index(explain):
-    _, steps = explain(queues._QUEUES)
+    _, steps = explain(queues._OF_TENANT)
 
     plan = str(steps)
 

@@ -10,6 +10,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job import JobError, Priority
 from corvo.model.job_extras import Chain, ChainStep, JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.reach import Reach
 from corvo.queries.search import SearchBody
 from gateway.search import search
 from gateway.search.filters import residual
@@ -256,7 +257,7 @@ def walk(read_db, between=lambda: None, **body):
     async def pages():
         found, cursor = [], None
         while True:
-            answer = await search.answer(read_db, SearchBody(cursor=cursor, **body))
+            answer = await search.answer(read_db.within(Reach()), SearchBody(cursor=cursor, **body))
             found += [job.id for job in answer.jobs]
             if not answer.has_more:
                 assert answer.cursor is None
@@ -315,10 +316,10 @@ def test_pages_hold_every_lasting_job_once_while_others_come_and_go(written, rea
 )
 def test_a_page_is_read_along_its_index(explain, body, indexes):
     asked = SearchBody(**body)
-    sort = Sort(asked)
+    sort = Sort(asked, Reach())
     legs = sort.legs_from(None)
     for leg, expected in zip(legs, indexes, strict=True):
-        text, plan = explain(slice_statement(sort, leg, None, residual(asked), 1_000, 51))
+        text, plan = explain(slice_statement(sort, leg, None, residual(asked, Reach()), 1_000, 51))
 
         assert text.count(f"INDEXED BY {expected}") == len(leg.branches)
         assert sum(f"INDEX {expected}" in step for step in plan) >= len(leg.branches), plan

@@ -1,7 +1,8 @@
 """Random jobs and random filters: SQL finds what a plain loop over the shards' own records finds, in that order.
 
 Each set of jobs is one database, in one of the states that the mirror leaves it in: the indexes of texts empty,
-halfway, or up to date, and then some jobs changed, deleted, born again. Bounds are made small, so that every road is
+halfway, or up to date, and then some jobs changed, deleted, born again. Two tenants have jobs of the same names, and
+each question comes from one of them, with or without a queue scope. Bounds are made small, so that every road is
 taken: few jobs or a walk, one slice or many, one page or many.
 """
 
@@ -16,15 +17,22 @@ import pytest
 from corvo.model.job import PRIORITY_NAMES, Job, JobError, Priority
 from corvo.model.job_extras import JobExtras
 from corvo.model.lifecycle import STATE_NAMES, State
+from corvo.model.name_fields import qualify_names
+from corvo.model.namespaces import DEFAULT, id_ending, qualify
+from corvo.model.reach import Reach
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.search import SearchBody, SortName
 from gateway.mirror import indexing
 from gateway.search import candidates, index_scan, search, session
-from gateway.search.database import ReadSession, new_session
+from gateway.search.database import ReadSession, TenantDb, new_session
 from tests.gateway.search.conftest import Written
 from tests.support.builders import NOW, SECOND, a_job, job_id
 from tests.support.read_dbs import ServerPlace
 
+REACHES = (
+    *(Reach(), Reach(), Reach(), Reach("acme"), Reach("acme")),
+    *(Reach("default", ("ma*", "p[!x]sh")), Reach("acme", ("s?s",)), Reach("umbrella")),
+)
 SETS, CASES = 50, 100  # 5,000 in all
 SETS_ON_POSTGRESQL = 5
 JOBS = 25
@@ -100,8 +108,8 @@ class World:
         self.jobs: dict[str, Job] = {}
         self.errors: dict[str, list[JobError]] = {}
 
-    def expected(self, body: SearchBody) -> list[str]:
-        fits = [job for job in self.jobs.values() if self._fits(job, body)]
+    def expected(self, body: SearchBody, reach: Reach) -> list[str]:
+        fits = [job for job in self.jobs.values() if reach.holds(job.queue) and self._fits(job, body)]
         return [job.id for job in sorted(fits, key=_sort_key(body))]
 
     def _fits(self, job: Job, body: SearchBody) -> bool:
@@ -165,7 +173,7 @@ def _sort_key(body: SearchBody) -> Callable[[Job], Any]:
 
     def key(job: Job) -> Any:
         value = _due(job) if body.sort == "scheduled_at" else getattr(job, body.sort)
-        born = (sign * job.created_at, sign * int(job.id[-26:]))
+        born = (sign * job.created_at, sign * int(job.id.split("_")[2]))
         if body.sort in ("created_at", "priority", "attempt"):
             return (sign * value, *born)
         return (not value, sign * value, *born)
@@ -186,9 +194,10 @@ def _random_job(dice: random.Random, number: int) -> Job:
         extras = JobExtras(
             unique_key=dice.choice(["", "k1", "k2"]), batch_id=dice.choice(["", "b1"]), expire_at=moment()
         )
-    return a_job(
+    namespace = "acme" if number % 3 == 0 else "default"
+    job = a_job(
         number,
-        queue=dice.choice(["mail", "sms", "push"]),
+        queue=qualify(namespace, dice.choice(["mail", "sms", "push"])),
         state=dice.choice(list(State)),
         priority=dice.choice([Priority.NORMAL, *Priority]),
         payload=payload,
@@ -198,12 +207,13 @@ def _random_job(dice: random.Random, number: int) -> Job:
         started_at=moment(),
         completed_at=moment(),
         failed_at=moment(),
-        worker_id=dice.choice(["", "w1", "w2"]),
+        worker_id=qualify(namespace, worker) if (worker := dice.choice(["", "w1", "w2"])) else "",
         tags=encode(tags) if (tags := dice.choice(TAGS)) else b"",
         result=dice.choice([b"", b'{"ok":true}']),
         parent_id=dice.choice(["", "p"]),
         extras=extras,
     )
+    return msgspec.structs.replace(job, id=job.id + id_ending(namespace))
 
 
 def _random_errors(dice: random.Random, job: Job) -> list[JobError]:
@@ -281,20 +291,24 @@ def test_sql_finds_what_a_plain_loop_finds(written: Written, monkeypatch: pytest
     _forget(dice, written, world, 5)
     if dice.random() < 0.5:
         written.writer.index(0)
-    read_db = OneReading(written)
+    reading = OneReading(written)
 
     async def compare() -> None:
         for _ in range(CASES):
             monkeypatch.setattr(candidates, "FEW_MAX", dice.choice([2, 15, 10_000]))
             monkeypatch.setattr(index_scan, "SLICE_MIN", dice.choice([4, 1_000, 1_000]))
-            body = _random_body(dice, world)
-            found, total = await _all_pages(read_db, body)
-            expected = world.expected(body)
-            assert found == expected, body
-            assert total == len(expected), body
+            body, reach = _random_body(dice, world), dice.choice(REACHES)
+            if reach.namespace != DEFAULT:
+                qualify_names(body, reach.namespace)
+            if body.queue is not None and not reach.holds(body.queue):
+                body.queue = None
+            found, total = await _all_pages(TenantDb(reading, reach), body)
+            expected = world.expected(body, reach)
+            assert found == expected, (body, reach)
+            assert total == len(expected), (body, reach)
 
     asyncio.run(compare())
-    read_db.session.close()
+    reading.session.close()
 
 
 def _write(dice: random.Random, written: Written, world: World, numbers: Any) -> None:

@@ -9,6 +9,7 @@ from corvo.model.errors import Refusal
 from corvo.model.job import JobError
 from corvo.model.json_input import decode_body
 from corvo.model.lifecycle import State
+from corvo.model.reach import Reach
 from corvo.queries.search import FulltextQuery, SearchBody
 from gateway.search import candidates, fulltext, index_scan, search, words
 from gateway.search.database import OutOfTime, ReadDb
@@ -238,7 +239,7 @@ def test_words_of_more_new_jobs_than_can_be_looked_through_are_not_called_comple
     read_db = ReadDb(written.path)
 
     def read(q):
-        return asyncio.run(fulltext.answer(read_db, FulltextQuery(q=q)))
+        return asyncio.run(fulltext.answer(read_db.within(Reach()), FulltextQuery(q=q)))
 
     monkeypatch.setattr(fulltext, "UNINDEXED_MAX", 3)
     written.put(*[a_job(number, payload=b'{"a":"word"}') for number in range(5)])
@@ -260,11 +261,11 @@ def test_words_are_looked_for_as_long_as_there_is_time(written, monkeypatch):
     if isinstance(written.place, FilePlace):
         written.writer.index(1_000)
     read_db = ReadDb(written.path)
-    answer = asyncio.run(fulltext.answer(read_db, FulltextQuery(q="word", limit=3)))
+    answer = asyncio.run(fulltext.answer(read_db.within(Reach()), FulltextQuery(q="word", limit=3)))
     assert ([hit.id for hit in answer.results], answer.has_more) == ([job_id(4), job_id(3), job_id(2)], True)
 
     monkeypatch.setattr(words, "SHARE", 0.0)  # no time for words at all
-    answer = asyncio.run(fulltext.answer(read_db, FulltextQuery(q="word")))
+    answer = asyncio.run(fulltext.answer(read_db.within(Reach()), FulltextQuery(q="word")))
 
     assert answer.is_complete is isinstance(written.place, FilePlace)
     read_db.close()
@@ -334,7 +335,7 @@ def test_a_search_out_of_time_hands_back_what_it_has_and_goes_on_later(written, 
         for _ in range(100):
             slices(2)
             body = SearchBody(payload_contains="needle", sort=sort, order="asc", limit=9, cursor=cursor)
-            answer = await search.answer(read_db, body)
+            answer = await search.answer(read_db.within(Reach()), body)
             found += [int(job.id[-4:]) for job in answer.jobs]
             if answer.cursor is None:
                 assert answer.is_complete and not answer.has_more
@@ -374,7 +375,7 @@ def test_a_real_budget_ends_a_real_walk(written, monkeypatch):
         cursor, seen = None, 0
         while True:
             try:
-                answer = await search.answer(read_db, SearchBody(payload_contains="xy", cursor=cursor))
+                answer = await search.answer(read_db.within(Reach()), SearchBody(payload_contains="xy", cursor=cursor))
             except Refusal as refusal:
                 assert refusal.code == "DEADLINE_EXCEEDED"
                 return seen

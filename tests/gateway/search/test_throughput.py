@@ -2,6 +2,7 @@ import pytest
 
 from corvo.model.errors import Refusal
 from corvo.model.job import Minute, new_queue
+from corvo.model.reach import Reach
 from corvo.model.timestamps import to_rfc3339
 from corvo.queries.throughput import ThroughputQuery
 from corvo.state.minutes import MINUTE_NS, MINUTES_KEPT
@@ -81,12 +82,15 @@ def test_a_queue_that_nobody_knows_is_refused(written, ask):
 @pytest.mark.parametrize(
     ("queue", "road"),
     [
-        (None, "SEARCH queue_minutes USING COVERING INDEX idx_queue_minutes_minute (minute>? AND minute<?)"),
+        (
+            None,
+            "USING COVERING INDEX idx_queue_minutes_minute (namespace=? AND minute>? AND minute<?)",
+        ),
         ("mail", "SEARCH queue_minutes USING PRIMARY KEY (queue=? AND minute>? AND minute<?)"),
     ],
 )
 def test_minutes_are_read_in_their_order_and_no_others(explain, queue, road):
-    prepared = Prepared(throughput._over(throughput.Span(1, 2), queue))
+    prepared = Prepared(throughput._over(throughput.Span(1, 2), queue, Reach()))
 
     plan = str(explain(prepared)[1])
 
