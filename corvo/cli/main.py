@@ -39,6 +39,7 @@ from corvo.cli.commands import (
     seed,
     systemd_unit,
     why,
+    worker,
 )
 from corvo.cli.commands.flags import Flags, load_settings, with_settings
 from corvo.cli.commands.help import ACCESS, JOBS, MANY_JOBS, QUEUES, SERVER, TOOLS, WATCH
@@ -381,6 +382,7 @@ app.add_typer(keys.app, name="keys", rich_help_panel=ACCESS)
 app.add_typer(roles.app, name="roles", rich_help_panel=ACCESS)
 app.add_typer(namespaces.app, name="namespaces", rich_help_panel=ACCESS)
 app.command(rich_help_panel=ACCESS)(keys.whoami)
+app.command(rich_help_panel=TOOLS)(worker.worker)
 app.command(rich_help_panel=TOOLS)(bench.bench)
 app.add_typer(seed.app, name="seed", rich_help_panel=TOOLS)
 app.add_typer(context.app, name="context", rich_help_panel=TOOLS)

@@ -30,7 +30,23 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "handles",
         "tasks",
         "app",
+        "frames",
+        "reports",
+        "lanes",
+        "ledger",
+        "handlers",
+        "runners",
+        "processes",
+        "connection",
+        "tally",
+        "watch",
+        "worker_loop",
+        "health",
+        "worker",
         "__init__",
+        "reload",
+        "command",
+        "__main__",
     ),
     "corvo.ops": (
         "job_terms",
@@ -95,7 +111,7 @@ KNOWN_CYCLES: set[tuple[str, str]] = set()
 COPIES = {"corvo/client/answers.py", "corvo/client/bodies.py", "corvo/client/refusals.py"}
 
 # Written for users of the library: the words for an operation are the same on their side.
-PUBLIC_WORDS = {"corvo/client/worker/outcomes.py"}
+PUBLIC_WORDS = {"corvo/client/worker/outcomes.py", "corvo/client/worker/worker.py"}
 
 # Class names that are still defined twice. Delete a name as soon as its test says so.
 KNOWN_NAMESAKES: set[str] = set()

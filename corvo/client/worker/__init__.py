@@ -11,6 +11,8 @@ Installed alone it is `corvo_client.worker`; the server's tree has it as `corvo.
 enqueues loads no websockets.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .app import Corvo
 from .arguments import BadArguments
 from .context import Context, Delivery, NoteRefused, RunningJob, current
@@ -18,6 +20,9 @@ from .handles import BatchHandle, JobFailed, JobHandle
 from .outcomes import Cancel, Continue, Discard, HandlerOutcome, Hold, Retry, Snooze
 from .tasks import Task
 from .terms import TaskCall, Terms
+
+if TYPE_CHECKING:
+    from .worker import Worker
 
 __all__ = [
     "BadArguments",
@@ -39,5 +44,15 @@ __all__ = [
     "Task",
     "TaskCall",
     "Terms",
+    "Worker",
     "current",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads websockets for a program that runs jobs, not for one that only enqueues them."""
+    if name != "Worker":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .worker import Worker  # lazy: see above
+
+    return Worker

@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, Unpack, overload
 
@@ -16,12 +16,11 @@ from ..bodies import BatchBody, ChainBody, EnqueueBatchBody, StepBody
 from ..http import Client
 from .context import Context
 from .handles import BatchHandle, JobHandle
-from .tasks import RunsIn, Task
+from .tasks import Middleware, RunsIn, Task
 from .terms import TaskCall, Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Middleware = Callable[[Context], Generator[None, Any, None]]
 Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 PlainHandler = Callable[..., Any]  # (job) or (job, context)
 

@@ -24,15 +24,15 @@ _log = logging.getLogger("corvo.worker.job")
 
 
 class RunningJob(msgspec.Struct, frozen=True):
-    """The job of an attempt, as it was claimed. `payload`, `checkpoint` and `tags` are JSON."""
+    """The job of an attempt, as it was claimed. `payload`, `checkpoint` and `tags` are JSON; empty: there is none."""
 
     job_id: str
     queue: str
     attempt: int
     max_retries: int
     payload: msgspec.Raw = msgspec.Raw(b"{}")
-    checkpoint: msgspec.Raw | None = None
-    tags: msgspec.Raw | None = None
+    checkpoint: msgspec.Raw = msgspec.Raw(b"")
+    tags: msgspec.Raw = msgspec.Raw(b"")
     lease_token: int = 0
 
 
@@ -75,7 +75,7 @@ class Context:
         self.log = _JobLog(_log, {"job_id": job.job_id, "queue": job.queue, "attempt": job.attempt})
         self.stop_reason: StopReason | None = None
         self.saw_stop = False  # a handler that returns nothing after this has not finished
-        self._tell = tell
+        self.tell = tell
 
     @property
     def job_id(self) -> str:
@@ -106,11 +106,11 @@ class Context:
     @property
     def saved(self) -> Any:
         """The checkpoint that an earlier attempt left; None if there is none."""
-        return None if self.job.checkpoint is None else msgspec.json.decode(self.job.checkpoint)
+        return _decoded(self.job.checkpoint)
 
     @property
     def tags(self) -> Any:
-        return None if self.job.tags is None else msgspec.json.decode(self.job.tags)
+        return _decoded(self.job.tags)
 
     def checkpoint(self, value: Any) -> Delivery:
         """Saves where the next attempt begins. An object; replaces the one before."""
@@ -129,7 +129,7 @@ class Context:
         return self._send(Note(usage=to_json(used)))
 
     def _send(self, note: Note) -> Delivery:
-        return Delivery(self._tell(note))
+        return Delivery(self.tell(note))
 
     def stop(self, reason: StopReason) -> None:
         """Called by the worker. The first reason stays, but for a lost lease: nobody waits for that report."""
@@ -167,6 +167,10 @@ def detached(queue: str) -> Context:
 
 def deadline_after(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(datetime.now(UTC).timestamp() + seconds, UTC)
+
+
+def _decoded(raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw) if bytes(raw) else None
 
 
 def _object(value: Any, what: str) -> bytes:

@@ -4,23 +4,27 @@ A call of a task is a plain call. `enqueue`, `delay` and `s` take the same argum
 check them.
 """
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Generator
 from datetime import datetime
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from .arguments import Arguments
-from .context import detached
+from .context import Context, detached
 from .handles import JobHandle
 from .outcomes import Duration
 from .terms import TaskCall, Terms
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Middleware = Callable[[Context], Generator[None, Any, None]]
 RunsIn = Literal["loop", "thread", "process"]
 
 
 class Enqueues(Protocol):
     """What a task needs of its app."""
+
+    middlewares: list[Middleware]
 
     def enqueue(self, call: TaskCall) -> JobHandle: ...
 
@@ -29,6 +33,9 @@ class Enqueues(Protocol):
 
 class Task(Generic[P, R]):
     """A function, its queue, and the terms of its jobs. Made by `app.task`."""
+
+    __name__: str
+    __qualname__: str
 
     def __init__(
         self,
@@ -55,6 +62,10 @@ class Task(Generic[P, R]):
         self.arguments = Arguments(function, is_bound)
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(function, name, None))
+
+    def __reduce__(self) -> Any:
+        """By its name, as a function: a process of its own imports the module."""
+        return _task_at, (self.__module__, self.__qualname__)
 
     def __repr__(self) -> str:
         return f"<task {self.queue} {getattr(self.function, '__qualname__', '')}>"
@@ -104,3 +115,10 @@ class Task(Generic[P, R]):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TaskCall:
         return TaskCall(self.queue, self.arguments.payload(args, kwargs), self.terms)
+
+
+def _task_at(module: str, name: str) -> Any:
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
