@@ -348,30 +348,45 @@ def top(
     count: Annotated[
         int | None, typer.Option("-n", metavar="COUNT", min=1, help="print COUNT snapshots and exit")
     ] = None,
+    pane: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="begin with queues, running, workers, failures, held, shards, errors or jobs"
+        ),
+    ] = "queues",
+    filter: Annotated[str, typer.Option(metavar="WORDS", help="filter of that pane, as after /")] = "",
+    job: Annotated[str | None, typer.Option(metavar="ID", help="begin with this job and why it does not run")] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="look only: keys change nothing on the server")
+    ] = False,
     server: ServerUrl = DEFAULT_SERVER,
     output: OutputFormat = "table",
 ) -> None:
-    """Watch the server live: rates, queues, shards, workers.
+    """Watch the server live: health, rates, queues, jobs, workers, shards. Act on jobs and queues.
 
-    Keys: q quits, p freezes, + and - change the interval. Without a terminal it prints one snapshot. --json is the same
-    as --output json.
+    ? lists the keys, q quits. Without a terminal it prints one snapshot. --json is the same as --output json.
 
     \b
     Examples:
       corvo top
+      corvo top --pane failures --filter 'queue=mail error_contains=timeout' --read-only
       corvo top --once
       corvo top --json -n 60 > minute.jsonl
     """
     from corvo.cli.commands import top as view  # lazy: rich
 
     is_json = json or output != "table"
-    if is_json or once or count is not None or not sys.stdout.isatty():
+    terminals = (sys.stdin, sys.stdout, sys.stderr)
+    has_terminal = all(one.isatty() for one in terminals) and os.environ.get("TERM", "dumb") not in ("", "dumb")
+    if is_json or once or count is not None or not has_terminal:
         with asking(server) as client:
             view.write(client, interval, count or 1, is_json)
-    else:
-        # No second attempts: keys must be read between two updates, and the next update is another attempt.
-        with asking(server, timeout_s=3.0, deadline_s=0.0) as client:
-            view.watch(client, interval)
+        return
+    session = view.session_of(interval, read_only, pane, filter, job)
+    # Short: the next look is another attempt, and the screen says that this one is old.
+    with asking(server, timeout_s=5.0, deadline_s=5.0) as client:
+        code = view.watch(client, session)
+    raise typer.Exit(code)
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=WATCH)

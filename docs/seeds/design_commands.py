@@ -248,7 +248,7 @@ SERVER = Section(
         works(
             "cli-top",
             "`corvo top`",
-            "Live; without a terminal it prints one picture.",
+            "Live; without a terminal one snapshot. See [watch a server live](../how-to/top.md).",
             Shell("corvo top", ("QUEUE", "WORKER")),
         ),
         works(

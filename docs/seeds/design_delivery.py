@@ -13,7 +13,7 @@ CONSOLE = Section(
         _view("dashboard-queues", "dashboard: queues with counts and rates", "`corvo top`, `corvo queues`."),
         _view("dashboard-workers", "dashboard: workers, jobs of their pool, uptime", "`corvo workers`."),
         _view("dashboard-cluster", "dashboard: nodes and their roles", "`corvo cluster status`."),
-        _view("dashboard-failures", "dashboard: recent failures", "`corvo errors`, `corvo dead`."),
+        _view("dashboard-failures", "dashboard: recent failures", "`corvo errors`, `corvo dead`, `corvo top`."),
         _view("queue", "queue detail: status, rates, limits, unique locks", "`corvo queue show`."),
         _view("queue-actions", "queue detail: pause, clear, drain", "`corvo pause`, `clear`, `drain`."),
         _view("search", "queue detail: search form with payload, jq, error and dates", "`corvo search`."),

@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from corvo.cli.screen.dashboard import Look
+from corvo.cli.screen.top.looks import Look
 from corvo.queries.cluster import ClusterStatus, MembershipView, MirrorView, NodeView, ReplicaView, ShardView
 from corvo.queries.job import JobErrorView, JobView
 from corvo.queries.queues import QueueView

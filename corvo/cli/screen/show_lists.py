@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from corvo.cli.screen.dashboard import short, sparkline
+from corvo.cli.screen.figures import short, sparkline
 from corvo.cli.screen.show import columns, cut, json_text, plain, when, workers
 from corvo.client.answers import ErrorGroupsAnswer, ThroughputPoint, WorkerDetail
 

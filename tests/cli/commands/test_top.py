@@ -1,7 +1,8 @@
-"""`corvo top`: the view that survives its server, the forms for scripts, and a session in a terminal."""
+"""`corvo top`: where it begins, the forms for scripts, and a session in a terminal."""
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
@@ -9,62 +10,33 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
+import typer
 
-from corvo.cli.commands.top import Report, View
+from corvo.cli.commands.top import Report, session_of
 from corvo.cli.main import run
-from corvo.client.http import Client
-from tests.cli.answers import a_queue, prepare
+from tests.cli.answers import ID, a_queue, prepare
 from tests.cli.nodes import ROOT, await_
-from tests.client.playback import Playback, playing
+from tests.client.playback import Playback
 
 
-def text_of(view: View) -> str:
-    screen = Console(width=80, height=24, color_system=None)
-    with screen.capture() as captured:
-        screen.print(view.draw((80, 24)))
-    return captured.get()
+def test_it_begins_where_the_flags_say() -> None:
+    session = session_of(2.0, True, "failures", "queue=mail", ID)
+
+    assert session.trail() == f"failures queue=mail > job {ID}"
+    assert (session.interval_s, session.is_read_only) == (2.0, True)
 
 
-def test_a_restart_of_the_server_is_a_mark_not_an_end() -> None:
-    with playing() as server:
-        prepare(server)
-        view = View(Client(server.url, timeout_s=1, deadline_s=0), 1.0)
-        view.look()
-        assert "mail" in text_of(view) and "STALE" not in text_of(view)
+@pytest.mark.parametrize(("pane", "filter"), [("nowhere", ""), ("quit", ""), ("cancel", ID), ("jobs", "color=red")])
+def test_a_wrong_beginning_is_wrong_usage(pane: str, filter: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as stopped:
+        session_of(1.0, False, pane, filter, None)
 
-        server.refuse("GET", "/queues", 503, "DRAINING", "the server is going down")
-        view.look()
-        view.look()
-        assert "STALE" in text_of(view) and "going down, retrying" in text_of(view) and "mail" in text_of(view)
-
-        server.answer("GET", "/queues", [a_queue("other")])
-        view.look()
-        view.look()
-        assert "STALE" not in text_of(view) and "other" in text_of(view)
+    assert stopped.value.exit_code == 2 and len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_a_server_that_was_never_there_is_said_and_tried_again() -> None:
-    with playing() as server:
-        view = View(Client(server.url, timeout_s=1, deadline_s=0), 1.0)
-        view.look()
-
-    assert "nothing prepared" in text_of(view) and "trying again" in text_of(view)
-
-
-def test_keys_change_the_view() -> None:
-    view = View(Client("http://localhost"), 1.0)
-
-    for key, interval in (("+", 2.0), ("+", 5.0), ("-", 2.0), ("-", 1.0), ("-", 0.5), ("-", 0.2), ("-", 0.2)):
-        view.press(key)
-        assert view.interval_s == interval
-    view.press("p")
-    assert (view.is_frozen, view.is_over) == (True, False)
-    for key in "px":
-        view.press(key)
-    assert (view.is_frozen, view.is_over) == (False, False)
-    view.press("q")
-    assert (view.is_frozen, view.is_over) == (False, True)
+def test_other_commands_do_not_load_textual() -> None:
+    code = "import sys, corvo.cli.main, corvo.cli.commands.top; sys.exit('textual' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_without_a_terminal_it_prints_one_picture(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +67,8 @@ def test_for_a_script_no_server_is_an_error(playback: Playback, capsys: pytest.C
 
 
 @pytest.mark.system
-def test_a_session_in_a_terminal_leaves_it_as_it_was(playback: Playback) -> None:
+@pytest.mark.parametrize("number", [0, signal.SIGTERM])
+def test_a_session_in_a_terminal_leaves_it_as_it_was(playback: Playback, number: int) -> None:
     prepare(playback)
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 80))
@@ -122,9 +95,12 @@ def test_a_session_in_a_terminal_leaves_it_as_it_was(playback: Playback) -> None
         await_(lambda: sees(b"mail"))
         os.write(master, b"p")
         await_(lambda: sees(b"FROZEN"))
-        os.write(master, b"q")
+        if number:
+            handle.send_signal(number)
+        else:
+            os.write(master, b"q")
         await_(lambda: sees(b"\x1b[?1049l"))  # back from the alternate screen
-        assert handle.wait(10) == 0
+        assert handle.wait(10) == (128 + number if number else 0)
         assert termios.tcgetattr(slave) == modes
     finally:
         if handle.poll() is None:
