@@ -37,6 +37,7 @@ from gateway.access.late_sign_on import LateSignOn, SignOnOptions
 from gateway.access.login import Login
 from gateway.access.person_sessions import PersonSessions
 from gateway.access.proxy_headers import ProxyHeaders
+from gateway.access.redaction import Curtain
 from gateway.access.registry import Registry
 from gateway.access.sessions import AdminPassword
 from gateway.api.access import AccessEndpoints
@@ -159,9 +160,11 @@ async def _run(
     metrics = Metrics(number, settings.metrics_queues)
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
-    composed = ComposedEndpoints(shards, fetching, read_db, health, EventListener(shards, draining), rebuilding)
-    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
     registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
+    curtain = Curtain(lambda: registry.state.redaction)
+    listening = EventListener(shards, draining, curtain)
+    composed = ComposedEndpoints(shards, fetching, read_db, health, listening, rebuilding)
+    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
     key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings, registry)
     streams = Streams(shards, fetching, limits)
@@ -184,7 +187,7 @@ async def _run(
         settings.audit_payload_reads == "on",
         guard.known_key,
     )
-    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry, auditing)
+    gateway = Gateway(shards, guard, served, pages.app(), metrics, streams, cors, limits, registry, auditing, curtain)
     bulks.start()
     registry.start()
     key_uses.start()

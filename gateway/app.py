@@ -20,6 +20,7 @@ from gateway.access.confinement import require_confined
 from gateway.access.credentials import refused
 from gateway.access.guard import Guard
 from gateway.access.names import enter_body, enter_path
+from gateway.access.redaction import SHOWING, Curtain
 from gateway.access.registry import Registry
 from gateway.api.hiding import outside
 from gateway.api.stream import PATH as STREAM_PATH
@@ -64,7 +65,9 @@ class Gateway:
         rate_limits: RateLimits | None = None,
         registry: Registry | None = None,
         auditing: Auditing | None = None,
+        curtain: Curtain | None = None,
     ) -> None:
+        self._curtain = curtain or Curtain()
         self._cors = cors or Cors()
         self._rate_limits = rate_limits
         self._registry = registry
@@ -221,6 +224,14 @@ class Gateway:
             request.context = request.context.hiding(await outside(self._shards, request.context, ids, schedules))
 
     async def _answer(self, endpoint: Endpoint, asked: Any, request: Request) -> Answer:
+        if endpoint.name not in SHOWING:
+            return await self._served(endpoint, asked, request)
+        self._curtain.admit(endpoint, asked, request.principal)
+        answer = await self._served(endpoint, asked, request)
+        self._curtain.draw(answer.body, asked, request.principal)
+        return answer
+
+    async def _served(self, endpoint: Endpoint, asked: Any, request: Request) -> Answer:
         if endpoint.plan is None:
             return await self._handlers[endpoint.name](asked, request)
         context = request.context.acting_for(request.principal) if endpoint.needs_principal else request.context

@@ -964,6 +964,13 @@ class SsoView(Struct):
     updated_at: str | None
 
 
+class RedactionView(Struct):
+    # of this queue
+    paths: list[str]
+    # a value is hidden everywhere when its name has one of these words
+    words: list[str]
+
+
 class AuditMetadata(Struct):
     duration_ms: float | None = None
     # parameters after the `?`, without secrets

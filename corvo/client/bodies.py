@@ -349,6 +349,11 @@ class RetentionBody(Body):
     cancelled: str | UnsetType | None = UNSET
 
 
+class RedactionBody(Body):
+    # such as `customer.email`, `items.*.iban`, `**.note`; none: only what is always hidden
+    paths: list[str]
+
+
 class CreateKeyBody(Body):
     # 1 to 256 characters, none of them a control character; shown in lists and in the audit log
     name: str
@@ -451,6 +456,11 @@ class StateListQuery(Struct, forbid_unknown_fields=True):
     cursor: str | None = None
     # include every change that was acknowledged before this request
     consistent: bool = False
+
+
+class JobQuery(Struct, forbid_unknown_fields=True):
+    # show values with secret names too; needs the permission `payloads:reveal`
+    reveal: bool = False
 
 
 class BulkGetBody(Body):

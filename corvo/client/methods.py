@@ -47,6 +47,7 @@ from .answers import (
     QuotasView,
     RateLimitAnswer,
     RebuildView,
+    RedactionView,
     RoleView,
     ScheduleView,
     Sealed,
@@ -86,6 +87,7 @@ from .bodies import (
     FulltextQuery,
     HeartbeatBody,
     HoldBody,
+    JobQuery,
     JoinBody,
     KeysQuery,
     LoginBody,
@@ -96,6 +98,7 @@ from .bodies import (
     QuotasBody,
     RateLimitBody,
     RebuildQuery,
+    RedactionBody,
     RejectBody,
     RemoveBody,
     ReplayBody,
@@ -280,6 +283,10 @@ class Methods:
         """Set how long jobs of a queue are kept after their end."""
         return self.call(call_of("set_retention", body, name=name))
 
+    def set_redaction(self, name: str, body: RedactionBody) -> QueueChanged:
+        """Set which values of its jobs' documents people do not see; replaces the paths before."""
+        return self.call(call_of("set_redaction", body, name=name))
+
     def create_key(self, body: CreateKeyBody) -> KeyCreated:
         """Create an API key; the answer shows it once."""
         return self.call(call_of("create_key", body))
@@ -344,9 +351,9 @@ class Methods:
         """Jobs that wait for approval."""
         return self.call(call_of("held", None, query))
 
-    def get_job(self, job_id: str) -> JobView:
+    def get_job(self, job_id: str, query: JobQuery | None = None) -> JobView:
         """One job with the history of its failures."""
-        return self.call(call_of("get_job", job_id=job_id))
+        return self.call(call_of("get_job", None, query, job_id=job_id))
 
     def bulk_get(self, body: BulkGetBody) -> JobsView:
         """Many jobs by their ids, in that order; unknown ids are left out."""
@@ -483,6 +490,10 @@ class Methods:
     def sso_settings(self) -> SsoView:
         """The settings of single sign-on."""
         return self.call(call_of("sso_settings"))
+
+    def redaction(self, name: str) -> RedactionView:
+        """Which values of its jobs' documents people do not see."""
+        return self.call(call_of("redaction", name=name))
 
     def audit_logs(self, query: AuditLogsQuery | None = None) -> AuditLogsAnswer:
         """Changes, denied requests and audited reads, newest first."""

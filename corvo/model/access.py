@@ -19,7 +19,8 @@ from corvo.model.reach import Reach
 OPEN = "open"  # the access of an endpoint that needs no credential
 EVERYTHING = "*"
 READS = ("read", "list")
-SEE_PAYLOADS = "payloads:see"  # beyond the permission of the endpoint: payloads, results, checkpoints
+SEE_PAYLOADS = "payloads:see"  # beyond the permission of the endpoint: payloads, results, checkpoints, progress
+REVEAL_PAYLOADS = "payloads:reveal"  # also values with secret names
 CHOOSE_NAMESPACE = "namespaces:choose"  # act in the namespace that the header names
 OWN = "self:read"  # of every principal that has a credential, whatever its roles
 # Resources of the whole cluster → what a tenant may do with them. Everything else is for principals of the namespace
@@ -54,7 +55,8 @@ ROLES: dict[str, tuple[Permission, ...]] = {
     "operator": (
         Permission(EVERYTHING, READS),
         *(Permission(resource, _EVERY) for resource in ("jobs", "bulk", "batches", "schedules", "queues")),
-        *(Permission(resource, _EVERY) for resource in ("cluster", "admin", "payloads")),
+        *(Permission(resource, _EVERY) for resource in ("cluster", "admin")),
+        Permission("payloads", ("see",)),
     ),
     "worker": (
         Permission("jobs", _WORK),

@@ -102,6 +102,10 @@ class SsoSettings(msgspec.Struct, array_like=True, frozen=True):
     updated_at: int = 0
 
 
+class RedactionRules(msgspec.Struct, array_like=True, frozen=True):
+    queues: dict[str, tuple[str, ...]] = {}  # inside name of a queue → paths (`corvo/model/redaction.py`)
+
+
 DEFAULT_NAMESPACE = NamespaceRecord(DEFAULT)  # exists without a record, until it is given limits or quotas
 
 
@@ -113,6 +117,7 @@ class AccessState(msgspec.Struct):
     roles: dict[str, RoleRecord] = msgspec.field(default_factory=dict)
     namespaces: dict[str, NamespaceRecord] = msgspec.field(default_factory=dict)
     sso: SsoSettings = SsoSettings()
+    redaction: RedactionRules = RedactionRules()
 
     def namespace(self, name: str) -> NamespaceRecord | None:
         return self.namespaces.get(name, DEFAULT_NAMESPACE if name == DEFAULT else None)
@@ -161,6 +166,7 @@ class AccessNews(msgspec.Struct, array_like=True):
     gone_keys: list[str] = []
     gone_roles: list[str] = []
     gone_namespaces: list[str] = []
+    redaction: RedactionRules | None = None  # None: unchanged
 
 
 def with_news(state: AccessState, news: AccessNews) -> AccessState:
@@ -172,6 +178,7 @@ def with_news(state: AccessState, news: AccessNews) -> AccessState:
         _merged(before.roles, {role.name: role for role in news.roles}, news.gone_roles),
         _merged(before.namespaces, {one.name: one for one in news.namespaces}, news.gone_namespaces),
         before.sso if news.sso is None else news.sso,
+        before.redaction if news.redaction is None else news.redaction,
     )
 
 

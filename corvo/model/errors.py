@@ -41,6 +41,7 @@ STATUS: dict[str, int] = {
     "TOO_MANY_SCHEDULES": 409,
     "KEY_EXISTS": 409,
     "TOO_MANY_KEYS": 409,
+    "TOO_MANY_REDACTIONS": 409,
     "ROLE_IN_USE": 409,
     "TOO_MANY_ROLES": 409,
     "NAMESPACE_IN_USE": 409,

@@ -94,6 +94,9 @@ BULK_GET_BYTES_MAX = 32 * 1024 * 1024  # payloads in one answer with many jobs
 UPKEEP_JOBS_PER_ENTRY = 500  # timers due at the same time are handled in slices, so that one entry stays short
 ERRORS_KEPT_PER_JOB = 25  # the newest; a job with a thousand attempts must not store a thousand backtraces
 
+REDACTED_QUEUES_MAX = 1_000  # queues with paths of redaction: every gateway has a copy of all
+REDACTION_PATHS_MAX = 64  # of one queue
+REDACTION_PATH_CHARS_MAX = 512
 SESSIONS_PER_PERSON_MAX = 10  # a sign-on beyond these ends the oldest
 KEYS_MAX = 10_000  # API keys of the cluster: every gateway has a copy of all
 KEYS_PER_NAMESPACE_MAX = 1_000  # of a namespace other than `default`: one tenant must not use them up

@@ -57,6 +57,7 @@ from corvo.ops.queues import (
     pause_queue,
     resume_queue,
     set_concurrency,
+    set_redaction,
     set_retention,
     set_throttle,
 )
@@ -108,6 +109,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     set_concurrency.SetConcurrency,
     set_throttle.SetThrottle,
     set_retention.SetRetention,
+    set_redaction.SetRedaction,
     create_key.CreateKey,
     update_key.UpdateKey,
     rotate_key.RotateKey,
@@ -172,6 +174,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *set_concurrency.ENDPOINTS,
     *set_throttle.ENDPOINTS,
     *set_retention.ENDPOINTS,
+    *set_redaction.ENDPOINTS,
     *create_key.ENDPOINTS,
     *update_key.ENDPOINTS,
     *rotate_key.ENDPOINTS,

@@ -27,6 +27,7 @@ from corvo.queries import (
     queue_names,
     queues,
     rebuild,
+    redaction,
     schedules,
     search,
     sessions,
@@ -60,6 +61,7 @@ QUERIES: tuple[type[Query], ...] = (
     *bulk.QUERIES,
     *access.QUERIES,
     *sight.QUERIES,
+    *redaction.QUERIES,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -83,6 +85,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *rebuild.ENDPOINTS,
     *events.ENDPOINTS,
     *access.ENDPOINTS,
+    *redaction.ENDPOINTS,
     *audit_logs.ENDPOINTS,
     *sessions.ENDPOINTS,
 )

@@ -1,8 +1,9 @@
 """One job, read from the shard that holds it (linearizable)."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from corvo.endpoint import Answer, Endpoint, Plan, PlanContext, Query, Read
 from corvo.model.job import Job, JobError, SpanMs
@@ -233,7 +234,13 @@ def error_view(error: JobError) -> JobErrorView:
     )
 
 
-def _plan(context: PlanContext, body: None, job_id: str) -> Plan:
+class JobQuery(msgspec.Struct, forbid_unknown_fields=True):
+    reveal: Annotated[
+        bool, Meta(description="show values with secret names too; needs the permission `payloads:reveal`")
+    ] = False
+
+
+def _plan(context: PlanContext, query: JobQuery, job_id: str) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return Answer(200, job_view(results[0]))
 
@@ -247,6 +254,7 @@ ENDPOINTS = (
         method="GET",
         path="/jobs/{job_id}",
         summary="One job with the history of its failures",
+        query=JobQuery,
         answers={200: JobView},
         refusals=("JOB_NOT_FOUND",),
         plan=_plan,

@@ -16,6 +16,7 @@ from corvo.model.access_records import (
     AccessState,
     ApiKey,
     NamespaceRecord,
+    RedactionRules,
     RoleRecord,
     SsoSettings,
 )
@@ -29,6 +30,7 @@ encode = msgspec.msgpack.Encoder().encode
 decode_key = msgspec.msgpack.Decoder(ApiKey).decode
 decode_role = msgspec.msgpack.Decoder(RoleRecord).decode
 decode_namespace = msgspec.msgpack.Decoder(NamespaceRecord).decode
+decode_redaction = msgspec.msgpack.Decoder(RedactionRules).decode
 decode_sso = msgspec.msgpack.Decoder(SsoSettings).decode
 
 
@@ -58,6 +60,8 @@ class AccessTable:
             state.namespaces[namespace.name] = namespace
         if (raw := kv.get(keys.SSO)) is not None:
             state.sso = decode_sso(raw)
+        if (raw := kv.get(keys.REDACTION)) is not None:
+            state.redaction = decode_redaction(raw)
         if (raw := kv.get(keys.ACCESS_VERSION)) is not None:
             state.version = int.from_bytes(raw)
         self._remembered_from = state.version
@@ -97,6 +101,10 @@ class AccessTable:
         self.state.sso = sso
         self._write(keys.SSO, encode(sso))
 
+    def put_redaction(self, rules: RedactionRules) -> None:
+        self.state.redaction = rules
+        self._write(keys.REDACTION, encode(rules))
+
     def _write(self, key: bytes, value: bytes | None) -> None:
         state = self.state
         state.version += 1
@@ -121,6 +129,7 @@ class AccessTable:
                 list(state.roles.values()),
                 list(state.namespaces.values()),
                 state.sso,
+                redaction=state.redaction,
             )
         news = AccessNews(state.version, is_current)
         newest = takewhile(lambda change: change.version > after, reversed(self._changes))
@@ -130,6 +139,8 @@ class AccessTable:
         news.namespaces, news.gone_namespaces = _split(changed, keys.NAMESPACES, state.namespaces)
         if keys.SSO in changed:
             news.sso = state.sso
+        if keys.REDACTION in changed:
+            news.redaction = state.redaction
         return news
 
 

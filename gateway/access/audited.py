@@ -105,6 +105,7 @@ BODIES: dict[str, Fields] = {
     "set_concurrency": Fields(("max",)),
     "set_throttle": Fields(("rate", "window_ms", "period")),
     "set_retention": Fields(("completed", "dead", "cancelled")),
+    "set_redaction": Fields(("paths",)),
     "cluster_join": Fields(("node_id", "address", "addr")),
     "cluster_remove": Fields(("node_id",)),
     "cluster_transfer": Fields(("node_id", "shard")),
@@ -121,6 +122,7 @@ BODIES: dict[str, Fields] = {
     "rebuild_read_db": Fields(("wait",)),
     "rebuild_sqlite": Fields(("wait",)),
     # Reads of payloads
+    "get_job": Fields(("reveal",)),
     "bulk_get": Fields(("job_ids",)),
     "search": _FILTER,
     "fulltext": _FILTER,
@@ -152,6 +154,7 @@ SETTINGS: dict[str, SettingsView] = {
     "delete_namespace": _NAMESPACE,
     "set_namespace_rate_limit": SettingsView("namespace_rate_limit", Fields(("using_defaults", *_RATES))),
     "set_namespace_quotas": SettingsView("namespace_quotas", Fields(_QUOTAS)),
+    "set_redaction": SettingsView("redaction", Fields(("paths",))),
     "set_sso_settings": SettingsView("sso_settings", Fields(_SIGN_ON)),
 }
 

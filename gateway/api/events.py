@@ -34,6 +34,7 @@ from corvo.queries.events import (
     parse_cursor,
     parse_filters,
 )
+from gateway.access.redaction import Curtain
 from gateway.http.messages import Disconnected, Request, Streaming, Write, to_json
 from gateway.shards.client import Shards
 from gateway.shards.moved_jobs import ask_all
@@ -53,7 +54,8 @@ log = structlog.get_logger()
 class EventListener:
     """The state that all event connections share."""
 
-    def __init__(self, shards: Shards, draining: asyncio.Event) -> None:
+    def __init__(self, shards: Shards, draining: asyncio.Event, curtain: Curtain | None = None) -> None:
+        self.curtain = curtain or Curtain()
         self.shards = shards
         self.draining = draining
         self.open: WeakSet[ClientConnection] = WeakSet()
@@ -192,6 +194,7 @@ class ClientConnection:
 
     def _event(self, event: EventView) -> bytes:
         self._cursor[event.shard] = event.seq
+        self._listening.curtain.event(event, self._request.principal)
         return self._frame(event.type.encode(), event)
 
     def _frame(self, name: bytes, data: Any) -> bytes:

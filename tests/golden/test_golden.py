@@ -21,7 +21,7 @@ from corvo.queries import QUERIES
 from corvo.rules.batches import decode_batch
 from corvo.rules.bulk import decode_bulk, decode_memo
 from corvo.rules.errands.register import ERRANDS, decode_errand
-from corvo.state.access import decode_key, decode_namespace, decode_role, decode_sso
+from corvo.state.access import decode_key, decode_namespace, decode_redaction, decode_role, decode_sso
 from corvo.state.audit_log import decode_ends, decode_entry
 from corvo.state.event_log import decode_page
 from corvo.state.locks import Lock
@@ -65,6 +65,7 @@ _RECORD_DECODERS = {
     "role": decode_role,
     "namespace": decode_namespace,
     "sso": decode_sso,
+    "redaction": decode_redaction,
     "bulk": decode_bulk,
     "bulk_memo": decode_memo,
     "page": decode_page,

@@ -288,3 +288,34 @@ def retention(
     with asking(server) as client:
         changed = client.set_retention(queue, RetentionBody(*spans))
     answer(changed, output, lambda: show_queue.said(queue, changed.status))
+
+
+@app.command()
+def redact(
+    queue: QueueName,
+    path: Annotated[list[str] | None, typer.Option(metavar="PATH", help="such as customer.email; repeatable")] = None,
+    none: Annotated[bool, typer.Option("--none", help="remove the paths of this queue")] = False,
+    server: ServerUrl = DEFAULT_SERVER,
+    output: OutputFormat = "table",
+) -> None:
+    """Set which values of its jobs' documents people do not see, or show the paths. Workers see everything.
+
+    \b
+    Examples:
+      corvo queue redact mail --path customer.email --path 'items.*.iban'
+      corvo queue redact mail
+      corvo queue redact mail --none
+    """
+    from corvo.cli.screen import show_queue  # lazy: rich
+    from corvo.cli.screen.show import answer  # lazy: rich
+    from corvo.client.bodies import RedactionBody  # lazy: msgspec
+
+    if path and none:
+        stop(MISUSED, "give paths or --none, not both")
+    with asking(server) as client:
+        if path or none:
+            changed = client.set_redaction(queue, RedactionBody(path or []))
+            answer(changed, output, lambda: show_queue.said(queue, changed.status))
+        else:
+            view = client.redaction(queue)
+            answer(view, output, lambda: print("\n".join(view.paths)))
