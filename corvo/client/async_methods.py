@@ -47,6 +47,7 @@ from .answers import (
     QuotasView,
     RateLimitAnswer,
     RebuildView,
+    RedactionView,
     RoleView,
     ScheduleView,
     Sealed,
@@ -86,6 +87,7 @@ from .bodies import (
     FulltextQuery,
     HeartbeatBody,
     HoldBody,
+    JobQuery,
     JoinBody,
     KeysQuery,
     LoginBody,
@@ -96,6 +98,7 @@ from .bodies import (
     QuotasBody,
     RateLimitBody,
     RebuildQuery,
+    RedactionBody,
     RejectBody,
     RemoveBody,
     ReplayBody,
@@ -280,6 +283,10 @@ class AsyncMethods:
         """Set how long jobs of a queue are kept after their end."""
         return await self.call(call_of("set_retention", body, name=name))
 
+    async def set_redaction(self, name: str, body: RedactionBody) -> QueueChanged:
+        """Set which values of its jobs' documents people do not see; replaces the paths before."""
+        return await self.call(call_of("set_redaction", body, name=name))
+
     async def create_key(self, body: CreateKeyBody) -> KeyCreated:
         """Create an API key; the answer shows it once."""
         return await self.call(call_of("create_key", body))
@@ -344,9 +351,9 @@ class AsyncMethods:
         """Jobs that wait for approval."""
         return await self.call(call_of("held", None, query))
 
-    async def get_job(self, job_id: str) -> JobView:
+    async def get_job(self, job_id: str, query: JobQuery | None = None) -> JobView:
         """One job with the history of its failures."""
-        return await self.call(call_of("get_job", job_id=job_id))
+        return await self.call(call_of("get_job", None, query, job_id=job_id))
 
     async def bulk_get(self, body: BulkGetBody) -> JobsView:
         """Many jobs by their ids, in that order; unknown ids are left out."""
@@ -483,6 +490,10 @@ class AsyncMethods:
     async def sso_settings(self) -> SsoView:
         """The settings of single sign-on."""
         return await self.call(call_of("sso_settings"))
+
+    async def redaction(self, name: str) -> RedactionView:
+        """Which values of its jobs' documents people do not see."""
+        return await self.call(call_of("redaction", name=name))
 
     async def audit_logs(self, query: AuditLogsQuery | None = None) -> AuditLogsAnswer:
         """Changes, denied requests and audited reads, newest first."""

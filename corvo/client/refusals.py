@@ -104,6 +104,10 @@ class TooManyKeys(Conflict):
     pass
 
 
+class TooManyRedactions(Conflict):
+    pass
+
+
 class RoleInUse(Conflict):
     pass
 
@@ -227,6 +231,7 @@ CLASSES: dict[str, type[ServerRefused]] = {
     "TOO_MANY_SCHEDULES": TooManySchedules,
     "KEY_EXISTS": KeyExists,
     "TOO_MANY_KEYS": TooManyKeys,
+    "TOO_MANY_REDACTIONS": TooManyRedactions,
     "ROLE_IN_USE": RoleInUse,
     "TOO_MANY_ROLES": TooManyRoles,
     "NAMESPACE_IN_USE": NamespaceInUse,
