@@ -318,4 +318,4 @@ def redact(
             answer(changed, output, lambda: show_queue.said(queue, changed.status))
         else:
             view = client.redaction(queue)
-            answer(view, output, lambda: print("\n".join(view.paths)))
+            answer(view, output, lambda: "\n".join(view.paths) or "(none)")
