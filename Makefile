@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test unit system lint types simulate fuzz chaos bench fmt lock docs dist clean
+.PHONY: help setup console run test unit system lint types simulate fuzz chaos bench fmt lock docs dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -31,7 +31,11 @@ $(VENV)/with-tools: $(BIN)/corvo requirements-dev.lock
 	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
-setup: $(VENV)/with-tools ## build .venv with all that the commands below need
+setup: console ## build .venv and the console: all that the commands below need
+
+# Nothing to do unless its sources or the API have changed.
+console: $(VENV)/with-tools ## build the console (gateway/console/web); `setup` does it too
+	@$(BIN)/python -m gateway.console.build $(CONSOLE)
 
 run: $(BIN)/corvo ## start a server on http://localhost:8080 with its data in ./data
 	@exec $(BIN)/corvo server
@@ -96,4 +100,4 @@ dist: setup ## build wheels and sdists of corvo-server and corvo-client into ./d
 	@$(BIN)/twine check --strict dist/*
 
 clean: ## remove what the other commands made
-	@rm -rf $(VENV) data build dist *.egg-info sdk/python/build sdk/python/*.egg-info .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) data build dist *.egg-info gateway/console/built gateway/console/web/node_modules gateway/console/web/src/generated sdk/python/build sdk/python/*.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -32,6 +32,7 @@ from corvo.queries.queues import QueueView
 from corvo.runtime import settings
 from corvo.state import keys
 from docs.seeds.page import seeds
+from gateway.console.assets import Console
 from gateway.field_notes import note_of
 from gateway.http.messages import ErrorBody
 from gateway.metrics import Metrics
@@ -47,7 +48,9 @@ HELP_WIDTH = 100
 ENDPOINTS: tuple[Endpoint, ...] = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 
 PAGE_ROUTES = {
-    "/": "redirects a browser to `/docs`",
+    "/": "redirects a browser to `/ui/`, or to `/docs` where the console is not built",
+    "/ui": "redirects to `/ui/`",
+    "/ui/{path:path}": "[the console](../how-to/use-the-console.md) and its files",
     "/docs": "this API for people: an index, a search, an example of every request and answer",
     "/openapi.json": "this API as OpenAPI 3.1, for tools",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
@@ -244,7 +247,8 @@ def http_api() -> str:
 
 def _page_paths() -> list[str]:
     nothing: Any = None  # routes are declared without looking at what will serve them
-    return [route.path for route in Pages(nothing, nothing, nothing, ENDPOINTS, "").app().routes]  # type: ignore[attr-defined]
+    pages = Pages(nothing, nothing, nothing, ENDPOINTS, "", Console(ROOT / "nowhere"))
+    return [route.path for route in pages.app().routes]  # type: ignore[attr-defined]
 
 
 def _endpoint(endpoint: Endpoint, described: "_Types") -> list[str]:

@@ -48,6 +48,7 @@ from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
+from gateway.console.assets import Console
 from gateway.health import Health
 from gateway.http.cors import Cors
 from gateway.http.rate_limits import Rate, RateLimits
@@ -173,7 +174,9 @@ async def _run(
     audit_writer = AuditWriter(lambda ask, timeout_s: shards.ask(audit.SHARD, ask, timeout_s=timeout_s), mint.claim_id)
     sessions = PersonSessions(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s), registry, audit_writer)
     sign_on = LateSignOn(registry, sessions, sign_on_options)
-    pages = Pages(health, metrics, read_db, ENDPOINTS, settings.node_id, sign_on)
+    pages = Pages(
+        health, metrics, read_db, ENDPOINTS, settings.node_id, Console(has_sign_on=lambda: sign_on.is_on), sign_on
+    )
     proxies = ProxyHeaders(registry, parse_networks(settings.trusted_proxies))
     guard = Guard(context, registry, policy, sign_on, proxies, note_use=key_uses.note)
     access = AccessEndpoints(registry, guard.has_password)

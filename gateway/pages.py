@@ -15,6 +15,7 @@ from corvo.model.errors import Refusal
 from corvo.queries.cluster import ShardStatus
 from corvo.queries.queues import QueueView
 from gateway.access.late_sign_on import CALLBACK_PATH, LOGIN_PATH, LateSignOn
+from gateway.console.assets import Console
 from gateway.docs_page import SECURITY_POLICY, page
 from gateway.health import Health, NodeState, ShardHealth
 from gateway.http.messages import ErrorBody, to_json
@@ -71,6 +72,7 @@ class Pages:
         read_db: ReadDb,
         endpoints: "tuple[Endpoint, ...]",
         node_id: str,
+        console: Console,
         sign_on: LateSignOn | None = None,
     ) -> None:
         self._sign_on = sign_on
@@ -80,6 +82,7 @@ class Pages:
         self._node_id = node_id
         self._openapi = to_json(describe(endpoints))
         self._endpoints = endpoints
+        self._console = console
 
     def app(self) -> Starlette:
         app = Starlette(
@@ -92,6 +95,7 @@ class Pages:
                 Route("/openapi.json", self._describe),
                 Route("/docs", self._show),
                 *_sign_on_routes(self._sign_on),
+                *self._console.routes(),
             ],
             exception_handlers={404: _unknown, 405: _wrong_method},
         )
@@ -99,7 +103,7 @@ class Pages:
         return app
 
     async def _root(self, request: Request) -> Response:
-        return RedirectResponse("/docs")
+        return RedirectResponse("ui/" if self._console.is_built else "docs")  # relative: also behind a prefix
 
     async def _livez(self, request: Request) -> Response:
         """No process of the node hangs. Reads heartbeats and asks no shard: one without a leader needs no restart."""

@@ -1,7 +1,6 @@
 """corvo-architecture.md: structure, write path, keys, shards, stream, mirror."""
 
 from docs.seeds.rows import (
-    Http,
     Row,
     Section,
     Shell,
@@ -27,7 +26,7 @@ STRUCTURE = Section(
         not_yet("arch-enterprise", "`internal/enterprise`: licence, RBAC, SSO, audit, namespaces", "security", "None."),
         not_yet("arch-sdk", "`sdk/go`: client and worker", "languages", "None."),
         differs("arch-proto", "`worker.proto`", "No protobuf: JSON and MessagePack."),
-        not_yet("arch-ui", "`ui`: React SPA", "console", "None.", Http("GET /ui/")),
+        differs("arch-ui", "`ui`: React SPA", "`gateway/console`: Preact, and a tenth of the size."),
     ),
 )
 

@@ -4,7 +4,7 @@ from docs.seeds.rows import Http, Row, Section, Shell, differs, get, not_yet, po
 
 
 def _view(name: str, seed: str, where: str) -> Row:
-    return not_yet(f"ui-{name}", seed, "console", where, Http("GET /ui/"))
+    return works(f"ui-{name}", seed, f"In [the console](../how-to/use-the-console.md); in the shell {where}")
 
 
 CONSOLE = Section(
@@ -20,7 +20,7 @@ CONSOLE = Section(
         _view("bulk", "queue detail: bulk actions on selected jobs", "`corvo bulk`."),
         _view("job", "job detail: fields, progress, payload, attempts", "`corvo inspect`."),
         _view("job-timeline", "job detail: timeline", "`corvo events --job`."),
-        _view("job-actions", "job detail: retry, cancel, move, delete", "The commands of these names."),
+        _view("job-actions", "job detail: retry, cancel, move, delete", "the commands of these names."),
         _view("move", "dialog: move a job", "`corvo move`."),
         works(
             "move-reset-attempts",
@@ -122,7 +122,7 @@ DEPLOYMENT = Section(
             "packaging",
             "`make run` from a checkout, or the image.",
         ),
-        works("deploy-server", "`corvo server`", "API at `:8080`; the console is missing."),
+        works("deploy-server", "`corvo server`", "API and console at `:8080`."),
         works(
             "deploy-curl",
             'enqueue `{"queue": "test", "payload": {"hello": "world"}}` with `curl`',

@@ -1,6 +1,6 @@
 """corvo-design.md: principles, the table of features, the picture of the server, its components."""
 
-from docs.seeds.rows import Http, Section, Shell, differs, not_yet, works
+from docs.seeds.rows import Http, Section, Shell, differs, works
 
 PRINCIPLES = Section(
     "Design principles",
@@ -28,13 +28,11 @@ PRINCIPLES = Section(
             "Kubernetes-native",
             "StatefulSet, probes, graceful stop: [deploy on Kubernetes](../how-to/deploy-on-kubernetes.md).",
         ),
-        not_yet(
+        works(
             "principle-observable",
             "every job has a full trail visible in the UI",
-            "console",
-            "The trail is there: `corvo inspect`, [`corvo why`](../how-to/why-not-running.md), "
-            "[events](../how-to/follow-events.md).",
-            Http("GET /ui/"),
+            "[The console](../how-to/use-the-console.md): its way, attempts and timeline; `corvo inspect`, "
+            "[`corvo why`](../how-to/why-not-running.md).",
         ),
     ),
 )
@@ -63,9 +61,7 @@ FEATURES = Section(
         works("feature-callbacks", "completion callbacks", "Callbacks of [batches](../how-to/batches.md)."),
         works("feature-mutate", "mutate API (bulk operations)", "See [many jobs](../how-to/bulk.md)."),
         works("feature-singleton-queues", "singleton queues", "`POST /queues/{name}/concurrency` with 1."),
-        not_yet(
-            "feature-ui", "web UI", "console", "Until then `corvo top` shows queues and workers.", Http("GET /ui/")
-        ),
+        works("feature-ui", "web UI", "[The console](../how-to/use-the-console.md)"),
         works("feature-agnostic", "language agnostic", "HTTP and JSON."),
         works("feature-cluster", "clustering, automatic", "See [run a cluster](../how-to/run-a-cluster.md)."),
         works("feature-checkpoints", "checkpoints of long jobs", "See [long jobs](../how-to/long-jobs.md)."),
@@ -81,7 +77,7 @@ OVERVIEW = Section(
     "Architecture overview",
     (
         works("overview-http-port", "HTTP API at `:8080`", "`--bind`, by default `127.0.0.1:8080`."),
-        not_yet("overview-ui-path", "web UI at `:8080/ui`", "console", "Nothing is served there.", Http("GET /ui/")),
+        works("overview-ui-path", "web UI at `:8080/ui`", "[The console](../how-to/use-the-console.md)."),
         works("overview-raft-port", "Raft at `:9400`", "`--raft-bind`; shard *i* listens *i* ports further on."),
         works(
             "overview-scheduler",
@@ -161,7 +157,7 @@ COMPONENTS = Section(
         ),
         works("component-protocol", "worker protocol", "enqueue, fetch, ack, fail, heartbeat, progress over HTTP."),
         works("component-management", "management API", "pause, resume, retry, cancel, inspect over HTTP."),
-        not_yet("component-spa", "embedded web UI, live by SSE", "console", "The events are served: `GET /events`."),
+        works("component-spa", "embedded web UI, live by SSE", "[The console](../how-to/use-the-console.md)."),
         works("component-worker-sigterm", "workers handle SIGTERM", "Rules in [long jobs](../how-to/long-jobs.md)."),
     ),
 )

@@ -83,12 +83,20 @@ HARDENING = Section(
     (
         _done(3, 1, "`payload_jq`", "See [`payload_jq`](payload-jq.md)."),
         _done(3, 2, "bulk over 10,000 jobs in the background, with progress", "Replicated: it survives a crash."),
-        not_yet("phase-3-ui-live", "live UI by SSE", "console", "`GET /events` is there."),
+        works(
+            "phase-3-ui-live", "live UI by SSE", "[The console](../how-to/use-the-console.md): one connection a tab."
+        ),
         _done(3, 3, "metrics at `GET /api/v1/metrics`", "Also at `/metrics`."),
-        not_yet("phase-3-ui-1", "UI: dashboard, queue, job, bulk", "console", "None.", Http("GET /ui/")),
-        not_yet("phase-3-ui-2", "UI: dead letters, held, cost, workers, cluster", "console", "None.", Http("GET /ui/")),
-        not_yet("phase-3-ui-3", "UI: mobile, dark mode, enqueue dialog", "console", "None.", Http("GET /ui/")),
-        not_yet("phase-3-ui-4", "UI: date ranges, bulk progress, cache headers", "console", "None.", Http("GET /ui/")),
+        works("phase-3-ui-1", "UI: dashboard, queue, job, bulk", "[The console](../how-to/use-the-console.md)."),
+        not_yet(
+            "phase-3-ui-2",
+            "UI: dead letters, held, cost, workers, cluster",
+            "console",
+            "All but cost, which the server does not know yet.",
+            Http("GET /api/v1/usage/summary"),
+        ),
+        works("phase-3-ui-3", "UI: mobile, dark mode, enqueue dialog", "From 360 pixels; also light."),
+        works("phase-3-ui-4", "UI: date ranges, bulk progress, cache headers", "`created_after:1h` in a filter."),
         _done(3, 4, "DNS discovery", "`--discover dns --discover-dns-name`."),
         not_yet("phase-3-helm", "Helm chart", "Helm", "Kustomize: `k8s/base`."),
         works(
@@ -179,8 +187,8 @@ AI = Section(
         ),
         _done(4, 1, "job chains", "See [chains](../how-to/chains-and-dependencies.md)."),
         _done(4, 2, "result caching by unique jobs", "`unique_key` with `unique_until: period`."),
-        not_yet("phase-4-ui-cost", "cost dashboard", "console", "None.", Http("GET /ui/")),
-        not_yet("phase-4-ui-held", "held jobs view", "console", "`corvo held`.", Http("GET /ui/")),
+        not_yet("phase-4-ui-cost", "cost dashboard", "console", "None.", Http("GET /api/v1/usage/summary")),
+        works("phase-4-ui-held", "held jobs view", "[The console](../how-to/use-the-console.md), `corvo held`."),
     ),
 )
 

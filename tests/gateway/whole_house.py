@@ -16,6 +16,7 @@ from gateway.api.fetch import Fetcher
 from gateway.api.rebuild import Rebuilding
 from gateway.api.stream import Streams
 from gateway.app import ENDPOINTS, Gateway
+from gateway.console.assets import Console
 from gateway.health import Health
 from gateway.pages import Pages
 from gateway.search.database import ReadDb
@@ -36,7 +37,7 @@ class WholeHouse(House):
         self.listening = EventListener(shards, self.draining)  # type: ignore[arg-type]
         rebuilding = Rebuilding(path.parent, self.read_db)
         composed = ComposedEndpoints(shards, fetching, self.read_db, health, self.listening, rebuilding)  # type: ignore[arg-type]
-        pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1")
+        pages = Pages(health, self.metrics, self.read_db, ENDPOINTS, "node-1", Console(path.parent / "console"))
         context = PlanContext(shard_count, PAYLOAD_BYTES_MAX, mint, Clock([NOW]), dice=os.urandom)
         self.registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
         streams = Streams(shards, fetching)  # type: ignore[arg-type]

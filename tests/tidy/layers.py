@@ -97,6 +97,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "examples",
         "openapi",
         "docs_page",
+        "console",
         "pages",
         "api",
         "app",

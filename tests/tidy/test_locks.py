@@ -85,7 +85,8 @@ def test_a_server_starts_from_its_own_lock() -> None:
 
     assert rules["run"].split() == ["$(BIN)/corvo"]
     assert rules["$(BIN)/corvo"].split() == ["pyproject.toml", SERVER]
-    assert rules["setup"].split() == ["$(VENV)/with-tools"]
+    assert rules["setup"].split() == ["console"]
+    assert rules["console"].split() == ["$(VENV)/with-tools"]
     assert rules["$(VENV)/with-tools"].split() == ["$(BIN)/corvo", DEV]
 
 
