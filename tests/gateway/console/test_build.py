@@ -48,7 +48,7 @@ def test_an_old_node_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         program.write_text("#!/bin/sh\necho v18.19.0\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(build, "node_of_pypi", lambda: build.Node("of PyPI", ("npm",)))
+    monkeypatch.setattr(build, "node_of_pypi", lambda: build.Toolchain("of PyPI", ("npm",)))
 
     assert build.major_of(str(tmp_path / "node")) == 18
     assert build.find_node().node == "of PyPI"
@@ -59,7 +59,7 @@ def test_without_a_registry_a_line_says_so_and_setup_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def refuse(*_: object) -> None:
-        raise build.Unreachable("the registry cannot be reached")
+        raise build.NoRegistry("the registry cannot be reached")
 
     monkeypatch.setattr(build, "BUILT", tmp_path / "built")
     monkeypatch.setattr(build, "build", refuse)
@@ -75,7 +75,7 @@ def test_a_build_that_fails_leaves_the_one_in_use(monkeypatch: pytest.MonkeyPatc
     built = tmp_path / "built"
     built.mkdir()
     (built / "index.html").write_text("in use")
-    failing = build.Node("/bin/false", ("/bin/false",))
+    failing = build.Toolchain("/bin/false", ("/bin/false",))
     monkeypatch.setattr(build, "BUILT", built)
     monkeypatch.setattr(build, "find_node", lambda: failing)
     monkeypatch.setattr(build, "install", lambda node: None)
