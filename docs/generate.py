@@ -31,6 +31,7 @@ from corvo.queries.cluster import HealthReport, Histogram, ReplicaStatus, ShardS
 from corvo.queries.queues import QueueView
 from corvo.runtime import settings
 from corvo.state import keys
+from docs import llms
 from docs.seeds.page import seeds
 from gateway.console.assets import Console
 from gateway.field_notes import note_of
@@ -53,6 +54,7 @@ PAGE_ROUTES = {
     "/ui/{path:path}": "[the console](../how-to/use-the-console.md) and its files",
     "/docs": "this API for people: an index, a search, an example of every request and answer",
     "/openapi.json": "this API as OpenAPI 3.1, for tools",
+    "/llms.txt": "an index of this API for language models",
     "/metrics": "figures for Prometheus; see [metrics](metrics.md)",
     "/api/v1/metrics": "the same as `/metrics`, for older dashboards",
     "/livez": "200 while every process of the node sends heartbeats, else 503; queries no shard. For a liveness probe",
@@ -676,6 +678,7 @@ def _finished(text: str) -> str:
 def main() -> int:
     for name, text in pages().items():
         (REFERENCE / name).write_text(text)
+    llms.PATH.write_text(llms.llms(ENDPOINTS))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +36,9 @@ PAGE_ACCESS = {
     **dict.fromkeys(METRICS_PATHS, "metrics:read"),
     "/docs": "docs:read",
     "/openapi.json": "docs:read",
+    "/llms.txt": "docs:read",
 }
+LLMS = Path(__file__).with_name("llms.txt")  # written by docs/llms.py
 SEES_DETAILS = "corvo.sees_details"  # in a scope: whether health may be told in full
 HIDDEN = "not well; a credential with the permission cluster:read shows why"
 
@@ -94,6 +97,7 @@ class Pages:
                 *(Route(path, self.metrics) for path in METRICS_PATHS),
                 Route("/openapi.json", self._describe),
                 Route("/docs", self._show),
+                Route("/llms.txt", self._index),
                 *_sign_on_routes(self._sign_on),
                 *self._console.routes(),
             ],
@@ -104,6 +108,13 @@ class Pages:
 
     async def _root(self, request: Request) -> Response:
         return RedirectResponse("ui/" if self._console.is_built else "docs")  # relative: also behind a prefix
+
+    @cached_property
+    def _llms(self) -> bytes:
+        return LLMS.read_bytes()
+
+    async def _index(self, request: Request) -> Response:
+        return Response(self._llms, media_type="text/plain; charset=utf-8")
 
     async def _livez(self, request: Request) -> Response:
         """No process of the node hangs. Reads heartbeats and asks no shard: one without a leader needs no restart."""

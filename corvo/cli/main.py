@@ -25,11 +25,13 @@ from corvo.cli.commands import (
     context,
     derived,
     dev,
+    doctor,
     events,
     job,
     keys,
     lists,
     local_nodes,
+    mcp,
     namespaces,
     node,
     queue,
@@ -37,6 +39,7 @@ from corvo.cli.commands import (
     schedules,
     search,
     seed,
+    support_bundle,
     systemd_unit,
     why,
     worker,
@@ -392,6 +395,8 @@ def top(
 app.add_typer(audit.app, name="audit", rich_help_panel=WATCH)
 app.add_typer(cluster.app, name="cluster", rich_help_panel=SERVER)
 app.add_typer(node.app, name="node", rich_help_panel=SERVER)
+app.command(rich_help_panel=SERVER)(doctor.doctor)
+app.command("support-bundle", rich_help_panel=SERVER)(support_bundle.support_bundle)
 app.command("systemd-unit", rich_help_panel=SERVER)(systemd_unit.systemd_unit)
 app.add_typer(keys.app, name="keys", rich_help_panel=ACCESS)
 app.add_typer(roles.app, name="roles", rich_help_panel=ACCESS)
@@ -402,6 +407,7 @@ app.command(rich_help_panel=TOOLS)(bench.bench)
 app.add_typer(seed.app, name="seed", rich_help_panel=TOOLS)
 app.add_typer(context.app, name="context", rich_help_panel=TOOLS)
 app.command(rich_help_panel=TOOLS)(completion.completion)
+app.command(rich_help_panel=TOOLS)(mcp.mcp)
 
 
 @app.command(rich_help_panel=TOOLS)

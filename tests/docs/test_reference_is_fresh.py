@@ -5,7 +5,7 @@ import pytest
 from corvo import ops, queries
 from corvo.model.errors import STATUS
 from corvo.runtime.settings import names
-from docs import generate
+from docs import generate, llms
 
 BY_OTHERS = {"benchmarks.md", "payload-jq.md"}
 WRITTEN = {path.name for path in generate.REFERENCE.glob("*.md")} - BY_OTHERS
@@ -21,6 +21,10 @@ def test_the_page_is_what_the_code_says_now(name: str, pages: dict[str, str]) ->
     written = (generate.REFERENCE / name).read_text()
 
     assert written == pages[name], f"docs/reference/{name} is stale: run python -m docs.generate"
+
+
+def test_the_index_for_machines_is_what_the_code_says_now() -> None:
+    assert llms.PATH.read_text() == llms.llms(generate.ENDPOINTS), "it is stale: run python -m docs.generate"
 
 
 def test_every_page_of_the_folder_is_generated(pages: dict[str, str]) -> None:

@@ -22,6 +22,7 @@ GONE = Refusal("SHARD_UNAVAILABLE", "shard 0 is not reachable")
     [
         ("/docs", "text/html; charset=utf-8"),
         ("/openapi.json", "application/json"),
+        ("/llms.txt", "text/plain; charset=utf-8"),
         ("/metrics", "text/plain; version=0.0.4; charset=utf-8"),
         ("/api/v1/metrics", "text/plain; version=0.0.4; charset=utf-8"),
         ("/livez", "application/json"),
@@ -66,6 +67,19 @@ def test_documents_may_load_nothing_from_elsewhere(house: WholeHouse) -> None:
 
 def test_the_description_is_json(house: WholeHouse) -> None:
     assert json.loads(house.page("/openapi.json").content)["openapi"].startswith("3.1")
+
+
+def test_the_index_for_machines_names_every_endpoint_and_links_to_what_is_served(house: WholeHouse) -> None:
+    text = house.page("/llms.txt").content.decode()
+    description = json.loads(house.page("/openapi.json").content)
+    anchors = set(re.findall(r'<section id="([^"]+)"', house.page("/docs").content.decode()))
+
+    assert text.startswith("# Corvo\n\n> ") and len(text) < 40_000
+    operations = {one["operationId"] for path in description["paths"].values() for one in path.values()}
+    assert {f"/docs#{name}" for name in operations if name in anchors} <= set(re.findall(r"\]\((\S+)\)", text))
+    for link in re.findall(r"\]\((\S+)\)", text):
+        page, _, anchor = link.partition("#")
+        assert house.page(page).status == 200 and (not anchor or anchor in anchors), link
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/docs/../etc/passwd", "/.env", "/api", "/static/x.js.map", "/<script>"])

@@ -91,14 +91,16 @@ def export(
       corvo audit export audit.ndjson
       corvo audit export --after 1200 | gzip > audit-1201.ndjson.gz
     """
+    from corvo.cli.screen.show_progress import counting  # lazy: rich
     from corvo.client.audit_export import NotAnExport  # lazy: as below
     from corvo.client.bodies import AuditExportQuery  # lazy: msgspec
 
     with asking(server) as client:
         try:
-            with _writing(file) as target:
+            with _writing(file) as target, counting("records", None) as tell:
                 for line in client.export_audit_logs(AuditExportQuery(after, namespace)):
                     target.write(line + b"\n")
+                    tell()
         except NotAnExport as error:
             stop(REFUSED, str(error))
         except OSError as error:

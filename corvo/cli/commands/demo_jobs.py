@@ -1,6 +1,7 @@
 """Example jobs in all states, made by the requests that producers, workers and people send."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -33,11 +34,13 @@ class DemoMade(msgspec.Struct):
         return f"{sum(self.jobs.values())} jobs ({states}) in {', '.join(self.queues)}; schedule {self.schedule}"
 
 
-def seed_demo(client: Client, count: int) -> DemoMade:
+def seed_demo(client: Client, count: int, tell: Callable[[], None] = lambda: None) -> DemoMade:
+    """`tell` is called after each job."""
     wanted = sorted((STATES[number % len(STATES)] for number in range(count)), key=STATES.index)
     made: Counter[str] = Counter()
     for number, state in enumerate(wanted):
         made[_make(client, number, state)] += 1
+        tell()
     client.create_schedule(
         CreateScheduleBody(name=SCHEDULE, queue="demo.reports", cron="0 3 * * *", payload=msgspec.Raw(b'{"all":true}'))
     )

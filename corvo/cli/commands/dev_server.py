@@ -31,6 +31,7 @@ from corvo.runtime.process import RUN, die_with_parent, read_settings
 from corvo.runtime.settings import ENV_PREFIX
 
 WORKER = "sample-worker"
+CONSOLE = "/ui/"
 SHARDS = 2  # fewer processes than a real server: it starts sooner
 FETCH_S = 1.0  # a poll; a signal waits for its end
 WORK_S = 0.3  # a job's work
@@ -45,6 +46,7 @@ class DevReport(msgspec.Struct):
     data_dir: str
     log: str
     pid: int
+    console: str = ""  # address of the web console, where the gateway serves one
 
 
 def run_dev(port: int, jobs: int, output: str) -> int:
@@ -54,7 +56,8 @@ def run_dev(port: int, jobs: int, output: str) -> int:
         if url:
             with Client(url, waits_for_server=False) as client:
                 _seed(client, jobs)  # before anybody knows the address: it claims jobs to bring them into their states
-                _tell(DevReport(url, str(server.data_dir), str(server.log), server.handle.pid), output)
+                report = DevReport(url, str(server.data_dir), str(server.log), server.handle.pid, _console_of(url))
+                _tell(report, output)
                 _work(client, server, signals, is_told=output == TABLE)
         if signals.count:
             return 0
@@ -148,10 +151,12 @@ def _tell(report: DevReport, output: str) -> None:
     if output != TABLE:
         print(encoded(report, output), flush=True)
         return
+    console = f"   console  {report.console}\n" if report.console else ""
     print(
         f"\n   Corvo {corvo.__version__}, a temporary server\n\n"
         f"   address  {report.url}\n"
         f"   routes   {report.url}/docs\n"
+        f"{console}"
         f"   data     {report.data_dir}, removed at the end\n\n"
         "   In another terminal:\n\n"
         f"   export CORVO_SERVER={report.url}\n"
@@ -160,6 +165,15 @@ def _tell(report: DevReport, output: str) -> None:
         "   Ctrl-C stops the server and removes everything\n",
         flush=True,
     )
+
+
+def _console_of(url: str) -> str:
+    address = f"{url}{CONSOLE}"
+    try:
+        is_there = httpx.get(address, timeout=READY_S, trust_env=False).is_success
+    except httpx.HTTPError:
+        return ""
+    return address if is_there else ""
 
 
 # The sample worker

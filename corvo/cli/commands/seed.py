@@ -36,9 +36,11 @@ def demo(
     """
     from corvo.cli.commands.demo_jobs import seed_demo  # lazy: msgspec
     from corvo.cli.screen import show  # lazy: rich
+    from corvo.cli.screen.show_progress import counting  # lazy: rich
 
     with asking(server) as client:
         if not yes and not is_this_machine(client.server):
             stop(MISUSED, f"{client.server} is not this machine; give --yes to fill it with example jobs")
-        made = seed_demo(client, count)
+        with counting("example jobs", count) as tell:
+            made = seed_demo(client, count, tell)
     show.answer(made, output, lambda: show.plain(made.sentence()))
