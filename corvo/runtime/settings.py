@@ -156,9 +156,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "auto"
     rate_limit_read_rps: Annotated[float, Meta(gt=0, le=1e9, description="reads per second of one client")] = 2000.0
     rate_limit_read_burst: Annotated[float, Meta(ge=1, le=1e9, description="reads at once of one client")] = 4000.0
-    rate_limit_write_rps: Annotated[
-        float, Meta(gt=0, le=1e9, description="writes per second of one client; each job of a batch or frame counts")
-    ] = 1000.0
+    rate_limit_write_rps: Annotated[float, Meta(gt=0, le=1e9, description="writes per second of one client")] = 1000.0
     rate_limit_write_burst: Annotated[float, Meta(ge=1, le=1e9, description="writes at once of one client")] = 2000.0
     shutdown_timeout: Annotated[
         float, Meta(ge=0, le=600, description="seconds that requests in flight may take at shutdown")

@@ -6,8 +6,9 @@ each principal has its own, unless the namespace has limits. Without a credentia
 connection, never one that a header claims; behind a proxy all clients share it, so such clients are limited only if the
 setting says `on`.
 
-Each job of a batch or a frame counts. Each gateway counts for itself. Requests to `/healthz`, `/metrics` and other
-pages are not counted.
+A request counts once, whatever it holds, and a frame of a stream not at all: the stream has bounds of its own. In a
+namespace with limits, each job of a batch or a frame counts, so that they are limits of jobs. Each gateway counts for
+itself. Requests to `/healthz`, `/metrics` and other pages are not counted.
 """
 
 from collections.abc import Callable
@@ -96,7 +97,9 @@ class RateLimits:
         self._take(request.principal, request, _is_read(request), 1.0)
 
     def admit_items(self, request: Request, endpoint: str, body: Any) -> None:
-        """The items of a batch beyond the first. Nothing has been done yet."""
+        """The items of a batch beyond the first, where they count. Nothing has been done yet."""
+        if self._limits_of(request.principal.namespace) is None:
+            return
         if endpoint == "fetch_batch":
             items = body.count
         elif name := _ITEMS.get(endpoint):
@@ -107,7 +110,9 @@ class RateLimits:
             self._take(request.principal, request, _is_read(request), items - 1.0)
 
     def admit_frame(self, request: Request, items: int) -> None:
-        """A frame of a stream that `request` opened."""
+        """A frame of a stream that `request` opened, where frames count."""
+        if self._limits_of(request.principal.namespace) is None:
+            return
         self._take(request.principal, request, False, float(max(items, 1)))
 
     def _take(self, principal: Principal, request: Request, is_read: bool, cost: float) -> None:

@@ -4,10 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corvo.model.access import built_in
+from corvo.model.access_records import RateLimit
+from corvo.model.errors import Refusal
+from gateway.api.stream import PATH as STREAM_PATH
 from gateway.http import rate_limits
+from gateway.http.messages import Request
 from gateway.http.rate_limits import Rate, RateLimits, TokenBuckets
 from gateway.http.servers import hypercorn
-from tests.gateway.asgi import House, Reply, a_scope
+from tests.gateway.asgi import House, Reply, a_scope, parts
 from tests.gateway.served import Talk, a_server, enqueue, request
 
 
@@ -19,9 +24,9 @@ class Clock:
         return self.now
 
 
-def a_house(read: Rate, write: Rate, clock: Clock) -> House:
+def a_house(read: Rate, write: Rate, clock: Clock, limits: RateLimit | None = None) -> House:
     house = House()
-    house.app._rate_limits = RateLimits(read, write, clock=clock)
+    house.app._rate_limits = RateLimits(read, write, limits_of=lambda namespace: limits, clock=clock)
     return house
 
 
@@ -82,7 +87,7 @@ def test_reads_and_writes_are_counted_apart_and_refused_with_a_pause() -> None:
         assert house.ask(a_scope("GET", "/docs", client=("10.0.0.1", 1))).status == 200, "pages are not counted"
 
 
-@pytest.mark.parametrize(
+BATCHES = pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/enqueue/batch", b'{"jobs": [{"queue": "a"}, {"queue": "b"}, {"queue": "c"}]}'),
@@ -91,12 +96,39 @@ def test_reads_and_writes_are_counted_apart_and_refused_with_a_pause() -> None:
         ("/fetch/batch", b'{"queues": ["a"], "worker_id": "w", "count": 3, "timeout": 0}'),
     ],
 )
-def test_each_item_of_a_batch_counts(path: str, body: bytes) -> None:
-    with a_house(Rate(1.0, 9.0), Rate(1.0, 5.0), Clock()) as house:
+
+
+@BATCHES
+def test_each_item_of_a_batch_counts_in_a_namespace_with_limits(path: str, body: bytes) -> None:
+    with a_house(Rate(1.0, 9.0), Rate(1.0, 9.0), Clock(), RateLimit(write_burst=5.0)) as house:
         assert send(house, "POST", path, body).status < 300
         asked = len(house.shards.asked)
         assert send(house, "POST", path, body).code == "RATE_LIMITED"
         assert len(house.shards.asked) == asked
+
+
+@BATCHES
+def test_a_request_counts_once_elsewhere(path: str, body: bytes) -> None:
+    with a_house(Rate(1.0, 9.0), Rate(1.0, 2.0), Clock()) as house:
+        statuses = [send(house, "POST", path, body).status for _ in range(3)]
+
+    assert [status < 300 for status in statuses] == [True, True, False]
+    assert statuses[2] == 429
+
+
+def test_a_frame_counts_by_its_items_in_a_namespace_with_limits_only() -> None:
+    request = Request(a_scope("GET", STREAM_PATH, client=("10.0.0.1", 1)), parts())
+    request.principal = built_in("mailer", "key", "worker")
+    free, limited = (
+        RateLimits(Rate(1.0, 1.0), Rate(1.0, 5.0), limits_of=lambda namespace, limits=limits: limits, clock=Clock())
+        for limits in (None, RateLimit())
+    )
+
+    for _ in range(10):
+        free.admit_frame(request, 100)
+    limited.admit_frame(request, 5)
+    with pytest.raises(Refusal, match="too many writes"):
+        limited.admit_frame(request, 1)
 
 
 def test_addresses_of_one_ipv6_network_are_one_client() -> None:
