@@ -6,7 +6,7 @@ shards, and their results into one answer. All of it is pure; the gateway does t
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from corvo.model.errors import Refusal
 from corvo.model.ids import Minter, repeatable_minter
 from corvo.model.limits import BULK_ID
 from corvo.model.namespaces import DEFAULT, id_ending
+from corvo.model.quotas import Room, Stored
 from corvo.model.reach import Reach
 from corvo.state.tables import Tables
 
@@ -67,6 +68,16 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     """A public JSON body. Strict: an unknown field is refused, because it is usually a typing mistake."""
 
 
+class Rooms(Protocol):
+    """What namespaces with quotas have left."""
+
+    def room(self, namespace: str, shard: int) -> Room | None:
+        """For new jobs on this shard. None: the namespace has no quotas."""
+
+    def everywhere(self, namespace: str) -> Room | None:
+        """The same, with all shards counted as others."""
+
+
 def no_dice(size: int) -> bytes:
     raise NotImplementedError("this context was made without dice")
 
@@ -85,6 +96,7 @@ class PlanContext(msgspec.Struct, frozen=True):
     hidden: frozenset[str] = frozenset()  # ids in this request that are outside the scope, or do not exist
     dice: Callable[[int], bytes] = no_dice  # as many random bytes, from the system
     principal: Principal = NOBODY  # only for endpoints with `needs_principal`
+    rooms: Rooms | None = None  # None: no namespace has quotas
 
     def within(self, namespace: str, scope: tuple[str, ...] = ()) -> "PlanContext":
         return msgspec.structs.replace(
@@ -104,6 +116,15 @@ class PlanContext(msgspec.Struct, frozen=True):
     @property
     def reach(self) -> Reach:
         return Reach(self.namespace, self.scope)
+
+    def room(self, shard: int) -> Room | None:
+        return None if self.rooms is None else self.rooms.room(self.namespace, shard)
+
+    def require_room(self, jobs: int, payload_bytes: int) -> None:
+        """For jobs whose shards cannot refuse them: as far as it is known here."""
+        room = None if self.rooms is None else self.rooms.everywhere(self.namespace)
+        if room is not None:
+            room.require(Stored(), Stored(jobs, payload_bytes))
 
     def is_job_id(self, text: str) -> bool:
         """Whether a job of this namespace can have this id. Says nothing about whether one has it."""

@@ -122,6 +122,7 @@ ERRORS = {
     "TOO_MANY_REDACTIONS": "Too many queues have paths of redaction. Remove those of queues that are gone.",
     "TOO_MANY_KEYS": "The cluster, or the namespace, has the maximum number of API keys. Delete some.",
     "TOO_MANY_ROLES": "The cluster has the maximum number of custom roles, or the key that of roles. Delete some.",
+    "QUOTA_EXCEEDED": "The namespace may not store more jobs, bytes or queues. Remove some, or raise its quotas.",
     "TOO_MANY_NAMESPACES": "The cluster has the maximum number of namespaces. Delete some.",
     "TOO_MANY_SCHEDULES": "The shard has the maximum number of schedules. Delete some, or use jobs that enqueue jobs.",
     "UNIQUE_CONFLICT": "Another job holds the unique key that this one needs to run again; `error` names it.",

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import structlog
 import uvloop
 
@@ -37,6 +38,7 @@ from gateway.access.late_sign_on import LateSignOn, SignOnOptions
 from gateway.access.login import Login
 from gateway.access.person_sessions import PersonSessions
 from gateway.access.proxy_headers import ProxyHeaders
+from gateway.access.quotas import QuotaWatch
 from gateway.access.redaction import Curtain
 from gateway.access.registry import Registry
 from gateway.access.sessions import AdminPassword
@@ -178,6 +180,10 @@ async def _run(
         health, metrics, read_db, ENDPOINTS, settings.node_id, Console(has_sign_on=lambda: sign_on.is_on), sign_on
     )
     proxies = ProxyHeaders(registry, parse_networks(settings.trusted_proxies))
+    quotas = QuotaWatch(
+        registry, lambda shard, ask, timeout_s: shards.ask(shard, ask, timeout_s=timeout_s), settings.shards
+    )
+    context = msgspec.structs.replace(context, rooms=quotas)
     guard = Guard(context, registry, policy, sign_on, proxies, note_use=key_uses.note)
     access = AccessEndpoints(registry, guard.has_password)
     is_secure = certificate is not None or settings.public_url.startswith("https://")
@@ -194,6 +200,7 @@ async def _run(
     bulks.start()
     registry.start()
     key_uses.start()
+    quotas.start()
 
     def drain() -> None:
         log.info("draining")
@@ -223,6 +230,7 @@ async def _run(
         heartbeat.end()
         await bulks.stop()
         await key_uses.stop()
+        await quotas.stop()
         await auditing.stop()
         await registry.stop()
         await sign_on.close()

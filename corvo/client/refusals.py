@@ -124,6 +124,10 @@ class TooManyNamespaces(Conflict):
     pass
 
 
+class QuotaExceeded(Conflict):
+    pass
+
+
 class JobMoved(Conflict):
     pass
 
@@ -236,6 +240,7 @@ CLASSES: dict[str, type[ServerRefused]] = {
     "TOO_MANY_ROLES": TooManyRoles,
     "NAMESPACE_IN_USE": NamespaceInUse,
     "TOO_MANY_NAMESPACES": TooManyNamespaces,
+    "QUOTA_EXCEEDED": QuotaExceeded,
     "JOB_MOVED": JobMoved,
     "BATCH_SEALED": BatchSealed,
     "PAYLOAD_TOO_LARGE": PayloadTooLarge,

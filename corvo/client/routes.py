@@ -263,6 +263,7 @@ CODES = frozenset(
         "PARSE_ERROR",
         "PAYLOAD_TOO_LARGE",
         "QUEUE_NOT_FOUND",
+        "QUOTA_EXCEEDED",
         "RATE_LIMITED",
         "READ_DB_UNAVAILABLE",
         "REQUEST_TIMEOUT",

@@ -46,6 +46,7 @@ STATUS: dict[str, int] = {
     "TOO_MANY_ROLES": 409,
     "NAMESPACE_IN_USE": 409,
     "TOO_MANY_NAMESPACES": 409,
+    "QUOTA_EXCEEDED": 409,
     "JOB_MOVED": 409,  # between shard and gateway only: `moved` names the shard, and the gateway asks there
     "BATCH_SEALED": 409,
     "PAYLOAD_TOO_LARGE": 413,

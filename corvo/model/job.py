@@ -134,6 +134,7 @@ class Queue(msgspec.Struct, array_like=True):
     # The minute of the newest change, and the totals (enqueued, completed, failed, died) when that minute began.
     began: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
     first_id: str = ""  # no job of the queue has a lesser id; empty: not known, in records of former versions
+    payload_bytes: int = 0  # of its jobs; without those that a former version stored
 
 
 class Minute(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -33,6 +33,7 @@ from corvo.queries import (
     sessions,
     sight,
     state_lists,
+    stored,
     throughput,
     unknown_jobs,
     why,
@@ -62,6 +63,7 @@ QUERIES: tuple[type[Query], ...] = (
     *access.QUERIES,
     *sight.QUERIES,
     *redaction.QUERIES,
+    stored.GetStored,
 )
 
 ENDPOINTS: tuple[Endpoint, ...] = (

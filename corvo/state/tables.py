@@ -32,6 +32,7 @@ from corvo.model.limits import (
     UPKEEP_JOBS_PER_ENTRY,
     WORKER_TIMEOUT_MS_DEFAULT,
 )
+from corvo.model.namespaces import namespace_of
 from corvo.state import keys, minutes
 from corvo.state.access import AccessTable
 from corvo.state.audit_log import AuditLog
@@ -96,6 +97,7 @@ class Tables:
         self._jobs: dict[str, Job] = {}
         self._jobs_bytes = 0
         self._queues: dict[str, Queue] = {}
+        self._queues_of: dict[str, dict[str, Queue]] = {}  # by namespace
         self._workers: dict[str, Worker] = {}
         self._records: dict[bytes, bytes | None] = {}
         self._touched_jobs: dict[str, Job] = {}
@@ -114,7 +116,7 @@ class Tables:
         """Read what is kept in memory: queues, leases, nodes. Their number does not grow with the backlog."""
         for _, value in kv.scan(keys.QUEUES, keys.prefix_end(keys.QUEUES)):
             queue = decode_queue(value)
-            self._queues[queue.name] = queue
+            self._keep_queue(queue)
         for key, value in kv.scan(keys.ACTIVE, keys.prefix_end(keys.ACTIVE)):
             ends_at, claim_id = keys.unpack_lease(value)
             self.leases.add(keys.active_job_id(key), ends_at, claim_id)
@@ -233,17 +235,26 @@ class Tables:
         if queue is None:
             queue = self._queues.get(name)
             if queue is None:
-                queue = self._queues[name] = new_queue(name, self.applied.now)
+                queue = new_queue(name, self.applied.now)
+                self._keep_queue(queue)
             if queue.began[0] != self.applied.now // MINUTE_NS:
                 self._turn_minute(queue)
             self._touched_queues[name] = queue
         return queue
+
+    def _keep_queue(self, queue: Queue) -> None:
+        self._queues[queue.name] = queue
+        self._queues_of.setdefault(namespace_of(queue.name), {})[queue.name] = queue
+
+    def queues_of(self, namespace: str) -> list[Queue]:
+        return list(self._queues_of.get(namespace, {}).values())
 
     def find_queue(self, name: str) -> Queue | None:
         return self._queues.get(name)
 
     def drop_queue(self, name: str) -> None:
         self._queues.pop(name, None)
+        self._queues_of.get(namespace_of(name), {}).pop(name, None)
         self._touched_queues.pop(name, None)
         self.pending.forget()
         self.throttles.drop(name)

@@ -26,6 +26,7 @@ def insert(tables: Tables, job: Job) -> None:
     queue = tables.queue(job.queue)
     queue.enqueued += 1
     queue.counts[job.state] += 1
+    queue.payload_bytes += len(job.payload)
     if job.id < queue.first_id:
         queue.first_id = job.id
     tables.add_job(job)
@@ -39,6 +40,7 @@ def reindex(tables: Tables, job: Job) -> None:
     """Count and index a job that came from another queue or shard, in any state."""
     queue = tables.queue(job.queue)
     queue.counts[job.state] += 1
+    queue.payload_bytes += len(job.payload)
     if job.id < queue.first_id:
         queue.first_id = job.id
     tables.add_job(job)
@@ -85,6 +87,7 @@ def unindex(tables: Tables, job: Job) -> None:
     """Take a job out of counts and indexes: it moves to another queue or is removed."""
     queue = tables.queue(job.queue)
     queue.counts[job.state] -= 1
+    queue.payload_bytes = max(queue.payload_bytes - len(job.payload), 0)  # those of a former version were not counted
     _UNFILE[job.state](tables, job)
     if job.state is State.ACTIVE and queue.controls is not None:
         tables.wake(job.queue)  # a slot of its concurrency limit is free

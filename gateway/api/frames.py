@@ -134,7 +134,7 @@ class FramePlan:
             self._add(
                 self._enqueues,
                 lambda new: None if new.id in separate else shard_of_queue(new.queue, count),
-                Enqueue,
+                lambda new: Enqueue(new, context.room(shard_of_queue(new[0].queue, count))),
             )
         if frame.fetch is not UNSET:
             self.fetch = _fetch(context, frame.fetch)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from corvo import wire
+from corvo.model.access_records import Quotas
 from corvo.model.audit import AuditRecord, stamped, to_document
 from corvo.model.audit_chain import link
 from corvo.model.errors import Moved, Refused
@@ -10,6 +11,7 @@ from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome, UniqueUntil
 from corvo.model.lifecycle import State
+from corvo.model.quotas import Room, Stored
 from corvo.model.reach import Reach
 from corvo.model.retry import Backoff
 from corvo.model.timestamps import to_rfc3339
@@ -74,6 +76,7 @@ from corvo.queries.queue_names import KnowsQueue
 from corvo.queries.schedule_view import GetSchedule
 from corvo.queries.schedules import ListSchedules
 from corvo.queries.sight import FindOutside, FindQueues
+from corvo.queries.stored import GetStored
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.queries.why import JobsAhead, Why, WhyView
 from corvo.rules.batches import Batch, BatchSpec
@@ -164,7 +167,7 @@ JOB_ERROR = JobError(ID, 4, 2, "boom", "line 1", AT, "w1", AT - 1, True, "mail")
 CONTROLS = Controls(True, True, 5, 100, 60_000, (1_000, 2_000, 3_000))
 BEGAN = (AT // MINUTE_NS, 35, 2, 7, 4)
 CLEARED = (2**62 + 5, 12, AT)
-QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, CLEARED, 5, BEGAN, ID)
+QUEUE = Queue("mail", AT, [1, 2, 3, 4, 5, 6, 7, 8], [AT, 0, AT + 1], 36, 3, 9, CONTROLS, CLEARED, 5, BEGAN, ID, 4096)
 MINUTE = Minute("mail", AT // MINUTE_NS, 4, 3, 2, 1)
 WORKER = Worker("w1", "host", ["mail", "video"], AT, AT + 1, 8, "1.2.3")
 BATCH = Batch(
@@ -256,7 +259,8 @@ OPERATIONS: dict[str, Any] = {
             NewJob(ID, "mail", b"{}"),
             NewJob(ID_2, "mail", b"[1]", Priority.CRITICAL, 5, Backoff.FIXED, 10, 20, AT, b'{"a":"b"}', b'{"c":1}', ID),
             _WITH_EXTRAS,
-        ]
+        ],
+        Room(Quotas(10, 4096, 2), 3, 512, 1),
     ),
     "fetch": Fetch(
         ["mail", "video"],
@@ -339,6 +343,7 @@ QUERIES: dict[str, Any] = {
     "get_arrivals": GetArrivals(3, 258, [Keyed(ID, "mail", "only one", "once")]),
     "find_unknown": FindUnknown([ID, ID_2]),
     "find_queues": FindQueues([ID, ID_2]),
+    "get_stored": GetStored(["acme", "default"]),
     "find_outside": FindOutside(Reach("acme", ("mail.*",)), [BATCH_ID], [SCHEDULE_ID], [BULK_ID]),
     "get_queue": GetQueue("mail", AT),
     "knows_queue": KnowsQueue("mail"),
@@ -438,6 +443,7 @@ RESULTS: dict[str, Any] = {
     "get_batch": BATCH,
     "get_arrivals": [ID],
     "find_unknown": [ID_2],
+    "get_stored": [Stored(3, 4096, 2), Stored()],
     "find_queues": ["mail", Refused("JOB_NOT_FOUND", "no job has the id")],
     "find_outside": [BULK_ID],
     "get_queue": QueueRecord(QUEUE, AT, 3, AT + 1),

@@ -111,6 +111,7 @@ class Machine:
         for queue in self.queues():
             inside = [job for job in jobs if job.queue == queue.name]
             assert queue.counts == [sum(job.state == state for job in inside) for state in State]
+            assert queue.payload_bytes == sum(len(job.payload) for job in inside)
             for job in inside:
                 assert job.state != State.PENDING or job.position > queue.cursors[job.priority]
             assert queue == self.tables.find_queue(queue.name)

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from chaos.node import Node
+from chaos.node import Node, wait_until
 from gateway.access.confinement import OF_QUEUES
 from gateway.app import ENDPOINTS
 
@@ -269,3 +269,34 @@ def test_an_admin_of_the_installation_acts_in_a_namespace_by_header(house: tuple
     assert [job["id"] for job in chosen["jobs"]] == [job["id"] for job in own["jobs"]]
     refused = acme.client.post("/jobs/search", json=wanted, headers={"x-corvo-namespace": "umbrella"})
     assert refused.status_code == 403
+
+
+def test_quotas_hold_over_all_shards(house: tuple[Node, list[Tenant]]) -> None:
+    node, (default, *_) = house
+    default.post("/namespaces", name="small")
+    key = new_key(default.client, name="small", namespace="small", role="admin")
+    quotas = {"max_jobs": 6, "max_payload_bytes": 1_000}
+    assert default.client.put("/namespaces/small/quotas", json=quotas).status_code == 200
+    with httpx.Client(base_url=f"{node.url}/api/v1", timeout=30.0, headers={"x-api-key": key}) as client:
+
+        def enqueue(queue: str, size: int = 2) -> str:
+            answer = client.post("/enqueue", json={"queue": queue, "payload": "x" * (size - 2)})
+            return str(answer.json().get("code", "")) if answer.status_code != 201 else ""
+
+        assert [enqueue("one") for _ in range(8)] == [""] * 6 + ["QUOTA_EXCEEDED"] * 2  # exact on one shard
+        wait_until(lambda: all(enqueue(f"q{number}") for number in range(9)), "the other shards to know", 20.0)
+        stored = client.post("/jobs/search", json={"consistent": True}).json()["total"]
+        assert 6 <= stored < 6 + 27, "what the others accepted until then"
+        batch = client.post("/batch", json={}).json()["batch_id"]
+
+        def refuses_a_member() -> bool:
+            return client.post("/enqueue", json={"queue": "one", "batch_id": batch}).status_code == 409
+
+        wait_until(refuses_a_member, "the gateway to know all shards", 20.0)
+
+        client.post("/queues/one/clear").raise_for_status()
+        for number in range(9):
+            client.delete(f"/queues/q{number}", params={"confirm": "true", "force": "true"})
+        wait_until(lambda: enqueue("q1") == "", "room again", 20.0)
+        assert enqueue("q1", size=1_001) == "QUOTA_EXCEEDED"
+        assert default.client.post("/enqueue", json={"queue": "one"}).status_code == 201, "others are not concerned"

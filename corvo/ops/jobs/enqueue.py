@@ -18,6 +18,7 @@ from corvo.model.json_input import check_numbers, document, no_document, object_
 from corvo.model.lifecycle import STATE_NAMES, State
 from corvo.model.limits import ATTEMPTS_MAX, DELAY_MS_MAX, JOBS_PER_REQUEST_MAX
 from corvo.model.name_fields import NameKind
+from corvo.model.quotas import Room
 from corvo.model.retry import BACKOFF_NAMES, Backoff
 from corvo.model.sharding import shard_of_queue
 from corvo.ops.batches.add_to_batch import AddToBatch, BatchBody, adding, spec_of
@@ -25,6 +26,7 @@ from corvo.ops.job_terms import JobTerms, due_at_of, duration_ms, extras_of
 from corvo.queries.unknown_jobs import FindUnknown
 from corvo.rules.batches import BatchSpec
 from corvo.rules.job_creation import Existing, NewJob, make
+from corvo.rules.quotas import require_room
 from corvo.state.tables import Tables
 
 _PRIORITY = {name: Priority(number) for number, name in enumerate(PRIORITY_NAMES)}
@@ -78,10 +80,13 @@ class EnqueuedBatch(msgspec.Struct, omit_defaults=True):
 
 class Enqueue(Operation, tag=1):
     jobs: list[NewJob]
+    room: Room | None = None  # of their namespace; None: it has no quotas
 
     result: ClassVar[Any] = list[State | Existing]
 
     def apply(self, tables: Tables) -> list[State | Existing]:
+        if self.room is not None:
+            require_room(tables, self.room, self.jobs)
         return [make(tables, new) for new in self.jobs]
 
 
@@ -135,7 +140,7 @@ def _plan_one(context: PlanContext, body: EnqueueBody) -> Plan:
     def conclude(results: list[Any]) -> Answer:
         return _answer_one(enqueued(new, results[0][0]))
 
-    return Plan([(shard, Enqueue([new]))], conclude)
+    return Plan([(shard, Enqueue([new], context.room(shard)))], conclude)
 
 
 def _answer_one(made: Enqueued) -> Answer:
@@ -197,6 +202,7 @@ def _making(
     create: BatchSpec | None,
 ) -> Plan:
     if batch_id is not None:
+        context.require_room(len(new), sum(len(one.payload) for one in new))
         operation = AddToBatch(context.mint.claim_id(), batch_id, create, create is not None, new)
         states = [_state_at_birth(context, one) for one in new]
 
@@ -213,7 +219,9 @@ def _making(
         made = gather([None] * len(new), groups, results)
         return answer([enqueued(one, outcome) for one, outcome in zip(new, made, strict=True)])
 
-    calls = [(shard, Enqueue([new[number] for number in numbers])) for shard, numbers in groups.items()]
+    calls = [
+        (shard, Enqueue([new[number] for number in numbers], context.room(shard))) for shard, numbers in groups.items()
+    ]
     return Plan([*calls], conclude)
 
 
@@ -236,7 +244,7 @@ ENDPOINTS = (
         body=EnqueueBody,
         example={"queue": "emails.send", "payload": {"to": "ada@example.org"}},
         answers={201: Enqueued, 200: Enqueued},
-        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED"),
+        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED", "QUOTA_EXCEEDED"),
         plan=_plan_one,
     ),
     Endpoint(
@@ -249,7 +257,7 @@ ENDPOINTS = (
         body=EnqueueBatchBody,
         example={"jobs": [{"queue": "emails.send", "payload": {"to": "ada@example.org"}}]},
         answers={201: EnqueuedBatch},
-        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED"),
+        refusals=("PAYLOAD_TOO_LARGE", "BATCH_NOT_FOUND", "BATCH_SEALED", "QUOTA_EXCEEDED"),
         plan=_plan_batch,
     ),
 )

@@ -53,7 +53,7 @@ def _plan(context: PlanContext, body: ReplayBody, job_id: str) -> Plan:
         def conclude(made: list[Any]) -> Answer:
             return Answer(201, enqueued(new, made[0][0]))
 
-        return Plan([(shard, Enqueue([new]))], conclude)
+        return Plan([(shard, Enqueue([new], context.room(shard)))], conclude)
 
     return Plan([(context.shard_of_job(job_id), GetJob(job_id))], enqueue)
 

@@ -24,7 +24,7 @@ def _plan(context: PlanContext, body: None, schedule: str) -> Plan:
             made = enqueued(new, results[0][0])
             return Answer(200 if made.unique_existing else 201, made)
 
-        return Plan([(shard, Enqueue([new]))], conclude)
+        return Plan([(shard, Enqueue([new], context.room(shard)))], conclude)
 
     return Plan([(context.shard_of_schedule(schedule), GetSchedule(schedule))], enqueue)
 
