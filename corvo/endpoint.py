@@ -16,7 +16,7 @@ from corvo.model.errors import Refusal
 from corvo.model.ids import Minter, repeatable_minter
 from corvo.model.limits import BULK_ID
 from corvo.model.namespaces import DEFAULT, id_ending
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.model.reach import Reach
 from corvo.state.tables import Tables
 
@@ -124,7 +124,7 @@ class PlanContext(msgspec.Struct, frozen=True):
         """For jobs whose shards cannot refuse them: as far as it is known here."""
         room = None if self.rooms is None else self.rooms.everywhere(self.namespace)
         if room is not None:
-            room.require(Stored(), Stored(jobs, payload_bytes))
+            room.require(StoredAmounts(), StoredAmounts(jobs, payload_bytes))
 
     def is_job_id(self, text: str) -> bool:
         """Whether a job of this namespace can have this id. Says nothing about whether one has it."""

@@ -12,15 +12,17 @@ from corvo.model.errors import Refusal
 from corvo.model.job import Count
 
 
-class Stored(msgspec.Struct, array_like=True, frozen=True):
+class StoredAmounts(msgspec.Struct, array_like=True, frozen=True):
     """What a namespace has, on one shard or on all."""
 
     jobs: int = 0
     payload_bytes: int = 0
     queues: int = 0
 
-    def plus(self, other: "Stored") -> "Stored":
-        return Stored(self.jobs + other.jobs, self.payload_bytes + other.payload_bytes, self.queues + other.queues)
+    def plus(self, other: "StoredAmounts") -> "StoredAmounts":
+        return StoredAmounts(
+            self.jobs + other.jobs, self.payload_bytes + other.payload_bytes, self.queues + other.queues
+        )
 
 
 class Room(msgspec.Struct, array_like=True, frozen=True):
@@ -31,9 +33,9 @@ class Room(msgspec.Struct, array_like=True, frozen=True):
     payload_bytes: Count = 0
     queues: Count = 0
 
-    def require(self, here: Stored, more: Stored) -> None:
+    def require(self, here: StoredAmounts, more: StoredAmounts) -> None:
         """Refuse what would be too much. `here` is what this shard holds. A new job needs all three."""
-        elsewhere = Stored(self.jobs, self.payload_bytes, self.queues)
+        elsewhere = StoredAmounts(self.jobs, self.payload_bytes, self.queues)
         after = here.plus(elsewhere).plus(more)
         for what, used, added, limit in (
             ("jobs", after.jobs, more.jobs, self.quotas.jobs_max),

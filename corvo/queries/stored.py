@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from corvo.endpoint import Read
 from corvo.model.limits import NAMESPACES_MAX
-from corvo.model.quotas import Stored
+from corvo.model.quotas import StoredAmounts
 from corvo.rules.quotas import stored
 from corvo.state.tables import Tables
 
@@ -14,7 +14,7 @@ from corvo.state.tables import Tables
 class GetStored(Read, tag=1082):
     namespaces: Annotated[list[str], Meta(max_length=NAMESPACES_MAX)]
 
-    result: ClassVar[Any] = list[Stored]
+    result: ClassVar[Any] = list[StoredAmounts]
 
-    def read(self, tables: Tables) -> list[Stored]:
+    def read(self, tables: Tables) -> list[StoredAmounts]:
         return [stored(tables, namespace) for namespace in self.namespaces]

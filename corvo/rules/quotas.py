@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 
 from corvo.model.namespaces import namespace_of
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.rules.job_creation import NewJob
 from corvo.state import locks
 from corvo.state.tables import Tables
 
 
-def stored(tables: Tables, namespace: str) -> Stored:
+def stored(tables: Tables, namespace: str) -> StoredAmounts:
     queues = tables.queues_of(namespace)
-    return Stored(sum(sum(queue.counts) for queue in queues), sum(queue.payload_bytes for queue in queues), len(queues))
+    return StoredAmounts(
+        sum(sum(queue.counts) for queue in queues), sum(queue.payload_bytes for queue in queues), len(queues)
+    )
 
 
 def require_room(tables: Tables, room: Room, jobs: Sequence[NewJob]) -> None:
@@ -19,7 +21,7 @@ def require_room(tables: Tables, room: Room, jobs: Sequence[NewJob]) -> None:
     new = [job for job in jobs if _is_new(tables, job)]
     if new:
         names = {job.queue for job in new}
-        more = Stored(
+        more = StoredAmounts(
             len(new),
             sum(len(job.payload) for job in new),
             sum(tables.find_queue(name) is None for name in names),

@@ -12,7 +12,7 @@ import structlog
 
 from corvo.model.access_records import Quotas
 from corvo.model.errors import Refusal
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.queries.stored import GetStored
 from gateway.access.registry import Registry
 
@@ -29,7 +29,7 @@ class QuotaWatch:
         self._ask = ask
         self._shards = range(shard_count)
         self._quotas: dict[str, Quotas] = {}
-        self._held: dict[str, list[Stored]] = {}  # by shard
+        self._held: dict[str, list[StoredAmounts]] = {}  # by shard
         self._looking: asyncio.Task[None] | None = None
         registry.on_change(self._follow)
 
@@ -41,7 +41,7 @@ class QuotaWatch:
         return self.room(namespace, -1)
 
     def _room(self, namespace: str, quotas: Quotas, shard: int) -> Room:
-        others = Stored()
+        others = StoredAmounts()
         for number, held in enumerate(self._held[namespace]):
             if number != shard:
                 others = others.plus(held)
@@ -62,7 +62,7 @@ class QuotaWatch:
 
     async def _look_at(self, shard: int, namespaces: list[str]) -> None:
         try:
-            found: list[Stored] = await self._ask(shard, GetStored(namespaces), ANSWER_S)
+            found: list[StoredAmounts] = await self._ask(shard, GetStored(namespaces), ANSWER_S)
         except Refusal as refusal:
             log.info("a shard did not say what namespaces have stored", shard=shard, reason=refusal.message)
             return
@@ -79,4 +79,4 @@ class QuotaWatch:
         """The records have changed."""
         known = self._registry.state.namespaces.values()
         self._quotas = {one.name: one.quotas for one in known if one.quotas is not None}
-        self._held = {name: self._held.get(name, [Stored() for _ in self._shards]) for name in self._quotas}
+        self._held = {name: self._held.get(name, [StoredAmounts() for _ in self._shards]) for name in self._quotas}

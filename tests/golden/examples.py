@@ -11,7 +11,7 @@ from corvo.model.events import Event, EventKind, EventPage
 from corvo.model.job import Controls, Job, JobError, Minute, Priority, Queue, Worker
 from corvo.model.job_extras import Chain, ChainStep, IfLost, JobExtras, Outcome, UniqueUntil
 from corvo.model.lifecycle import State
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.model.reach import Reach
 from corvo.model.retry import Backoff
 from corvo.model.timestamps import to_rfc3339
@@ -443,7 +443,7 @@ RESULTS: dict[str, Any] = {
     "get_batch": BATCH,
     "get_arrivals": [ID],
     "find_unknown": [ID_2],
-    "get_stored": [Stored(3, 4096, 2), Stored()],
+    "get_stored": [StoredAmounts(3, 4096, 2), StoredAmounts()],
     "find_queues": ["mail", Refused("JOB_NOT_FOUND", "no job has the id")],
     "find_outside": [BULK_ID],
     "get_queue": QueueRecord(QUEUE, AT, 3, AT + 1),

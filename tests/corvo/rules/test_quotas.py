@@ -6,7 +6,7 @@ import pytest
 from corvo.model.access_records import Quotas
 from corvo.model.errors import Refusal
 from corvo.model.job_extras import JobExtras
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.ops.jobs.delete import Delete
 from corvo.ops.jobs.enqueue import Enqueue
 from corvo.queries.stored import GetStored
@@ -21,7 +21,7 @@ def of_acme(number: int, queue: str = "mail", payload: bytes = b"1234567890", **
     return new_job(number, f"acme|{queue}", payload, **fields)
 
 
-def held(machine: Machine, namespace: str = "acme") -> Stored:
+def held(machine: Machine, namespace: str = "acme") -> StoredAmounts:
     return GetStored([namespace]).read(machine.tables)[0]
 
 
@@ -29,15 +29,15 @@ def test_a_namespace_is_counted_by_what_is_stored() -> None:
     machine = Machine()
     machine.apply(Enqueue([of_acme(1), of_acme(2, "bills"), new_job(3)]))
 
-    assert held(machine) == Stored(2, 20, 2)
-    assert held(machine, "default") == Stored(1, 2, 1)
-    assert held(machine, "nobody") == Stored()
+    assert held(machine) == StoredAmounts(2, 20, 2)
+    assert held(machine, "default") == StoredAmounts(1, 2, 1)
+    assert held(machine, "nobody") == StoredAmounts()
 
     machine.apply(fetch("acme|mail"))
     machine.apply(ack(1))
-    assert held(machine) == Stored(2, 20, 2), "a job that has ended is stored until it is removed"
+    assert held(machine) == StoredAmounts(2, 20, 2), "a job that has ended is stored until it is removed"
     machine.apply(Delete(job_id(1)))
-    assert held(machine) == Stored(1, 10, 2)
+    assert held(machine) == StoredAmounts(1, 10, 2)
 
 
 def test_counts_survive_a_restart() -> None:
@@ -47,7 +47,7 @@ def test_counts_survive_a_restart() -> None:
     machine.flush()
     machine.restart()
 
-    assert held(machine) == Stored(2, 20, 1)
+    assert held(machine) == StoredAmounts(2, 20, 1)
 
 
 @pytest.mark.parametrize(

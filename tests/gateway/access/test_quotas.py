@@ -6,7 +6,7 @@ import pytest
 
 from corvo.model.access_records import AccessNews, NamespaceRecord, Quotas
 from corvo.model.errors import Refusal
-from corvo.model.quotas import Room, Stored
+from corvo.model.quotas import Room, StoredAmounts
 from corvo.queries.stored import GetStored
 from gateway.access.quotas import QuotaWatch
 from gateway.access.registry import Registry
@@ -17,7 +17,7 @@ TEN = Quotas(jobs_max=10)
 
 class Shards:
     def __init__(self) -> None:
-        self.held = [Stored(1, 10, 1), Stored(2, 20, 1), Stored(4, 40, 2)]
+        self.held = [StoredAmounts(1, 10, 1), StoredAmounts(2, 20, 1), StoredAmounts(4, 40, 2)]
         self.silent: set[int] = set()
         self.asked: list[list[str]] = []
 
@@ -62,7 +62,7 @@ async def test_a_silent_shard_counts_with_what_it_had() -> None:
     watch, registry = a_watch(shards)
     tell(registry, 1, NamespaceRecord("acme", quotas=TEN))
     await watch.look()
-    shards.silent, shards.held = {2}, [Stored(3, 30, 1)] * 3
+    shards.silent, shards.held = {2}, [StoredAmounts(3, 30, 1)] * 3
 
     await watch.look()
 
