@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run test unit system lint types simulate fuzz chaos bench fmt lock docs dist clean
+.PHONY: help setup console run test unit system lint types simulate fuzz chaos bench fmt lock docs sdks dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -91,6 +91,9 @@ lock: setup ## write the lock files anew from pyproject.toml
 	@$(LOCK) requirements-image.lock --constraint requirements.lock --extra fast --extra postgres
 	@$(LOCK) requirements-dev.lock --constraint requirements-image.lock --extra dev
 	@$(LOCK) requirements-fuzz.lock --constraint requirements-dev.lock --extra fuzz
+
+sdks: setup ## build the libraries of every language whose toolchain is here, and play every scenario with each
+	@$(BIN)/python -m sdk.conformance
 
 # Each wheel is built from its own sdist, so the sdists are complete too.
 dist: setup ## build wheels and sdists of corvo-server and corvo-client into ./dist

@@ -3,8 +3,8 @@
 Every page is a pure function of the code it describes; `pages` gathers them, and only `main` touches the disk.
 `tests/docs/test_reference_is_fresh.py` fails when a page differs from what this module makes. Sentences that the code
 does not hold stand here, each table checked against the code it explains: a new code or route without its sentence
-ends the run. Two pages are not ours: `python -m benchmarks.report` writes `benchmarks.md`, and people write
-`payload-jq.md`, whose examples have tests of their own.
+ends the run. Three pages are not ours: `python -m benchmarks.report` writes `benchmarks.md`, `python -m
+sdk.conformance` the table of `sdks.md`, and people write `payload-jq.md`, whose examples have tests of their own.
 """
 
 import ast

@@ -74,6 +74,9 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
+        # For clients: whether one that got no answer may send it again, and how long an answer may be held back.
+        "x-corvo-repeats": "freely" if endpoint.method == "GET" else endpoint.repeats,
+        **({"x-corvo-wait-s": endpoint.wait_s} if endpoint.wait_s else {}),
         "parameters": [
             {
                 "name": name,

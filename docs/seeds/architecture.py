@@ -24,7 +24,7 @@ STRUCTURE = Section(
         differs("arch-server", "`internal/server`: routes, auth, metrics, leader proxy", "`gateway`; auth is missing."),
         differs("arch-scheduler", "`internal/scheduler`", "Upkeep of each shard."),
         not_yet("arch-enterprise", "`internal/enterprise`: licence, RBAC, SSO, audit, namespaces", "security", "None."),
-        not_yet("arch-sdk", "`sdk/go`: client and worker", "languages", "None."),
+        works("arch-sdk", "`sdk/go`: client and worker", "[`sdk/go`](../../sdk/go/README.md)."),
         differs("arch-proto", "`worker.proto`", "No protobuf: JSON and MessagePack."),
         differs("arch-ui", "`ui`: React SPA", "`gateway/console`: Preact, and a tenth of the size."),
     ),

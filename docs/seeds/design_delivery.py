@@ -72,11 +72,10 @@ CLIENT = Section(
             "five duties of a client, none of the server's",
             "See [write a worker](../how-to/write-a-worker-in-any-language.md): about 40 lines of Python.",
         ),
-        not_yet(
+        differs(
             "client-typescript",
             "example client in TypeScript, `CorvoWorker`",
-            "languages",
-            "The requests behind it work.",
+            "`Worker` of [`sdk/typescript`](../../sdk/typescript/README.md).",
         ),
         works(
             "client-fetch-ack",

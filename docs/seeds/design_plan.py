@@ -21,7 +21,7 @@ CORE = Section(
         _done(1, 8, "HTTP server with all routes", "See [HTTP API](http-api.md)."),
         _done(1, 9, "graceful shutdown (SIGTERM, SIGINT)", "`--shutdown-timeout`."),
         _done(1, 10, "CLI", "See [commands](cli.md)."),
-        not_yet("phase-1-go-client", "Go client library", "languages", "None."),
+        works("phase-1-go-client", "Go client library", "[`sdk/go`](../../sdk/go/README.md)."),
         not_yet(
             "phase-1-compose", "Docker image and docker-compose", "packaging", "The image is there, no Compose file."
         ),
@@ -121,7 +121,7 @@ HARDENING = Section(
         ),
         _done(3, 5, "chaos tests", "See [chaos](../how-to/run-chaos.md)."),
         _done(3, 6, "cluster tests in one process", "Whole clusters are [simulated](../explanation/raft.md)."),
-        not_yet("phase-3-typescript", "TypeScript client", "languages", "None."),
+        works("phase-3-typescript", "TypeScript client", "[`sdk/typescript`](../../sdk/typescript/README.md)."),
         works("phase-3-python", "Python client", "[`Client` and `AsyncClient`](../how-to/use-the-python-client.md)."),
     ),
 )

@@ -174,11 +174,10 @@ SHUTDOWN = Section(
             before=active("seed.resume", more='"retry_backoff": "none"'),
             fresh=["seed.resume"],
         ),
-        not_yet(
+        differs(
             "checkpoint-typescript",
             "`ctx.checkpoint()`, `ctx.cancelled` in TypeScript",
-            "languages",
-            "The requests behind them work.",
+            "`context.checkpoint()`, `context.isCancelled`: see [TypeScript](../../sdk/typescript/README.md).",
         ),
     ),
 )
@@ -186,11 +185,10 @@ SHUTDOWN = Section(
 CONCURRENCY = Section(
     "Concurrency",
     (
-        not_yet(
+        differs(
             "concurrency-worker",
             "`new CorvoWorker({url, queues, concurrency})`",
-            "languages",
-            "A worker fetches up to `count` jobs itself.",
+            "`new Worker({ url, queues, concurrency })`: see [TypeScript](../../sdk/typescript/README.md).",
         ),
         works(
             "concurrency-queue",

@@ -27,7 +27,15 @@ class Block(NamedTuple):
 
 def markdown_files() -> list[Path]:
     return sorted(
-        [*ROOT.glob("*.md"), *(path for name in ("docs", "k8s", "sdk") for path in (ROOT / name).rglob("*.md"))]
+        [
+            *ROOT.glob("*.md"),
+            *(
+                path
+                for name in ("docs", "k8s", "sdk")
+                for path in (ROOT / name).rglob("*.md")
+                if "node_modules" not in path.parts
+            ),
+        ]
     )
 
 

@@ -7,7 +7,7 @@ from corvo.model.errors import STATUS
 from corvo.runtime.settings import names
 from docs import generate, llms
 
-BY_OTHERS = {"benchmarks.md", "payload-jq.md"}
+BY_OTHERS = {"benchmarks.md", "payload-jq.md", "sdks.md"}
 WRITTEN = {path.name for path in generate.REFERENCE.glob("*.md")} - BY_OTHERS
 
 

@@ -1,0 +1,5 @@
+import sys
+
+from sdk.conformance.run import main
+
+sys.exit(main())

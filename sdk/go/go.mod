@@ -1,0 +1,3 @@
+module corvo.dev/go
+
+go 1.23
