@@ -25,6 +25,7 @@ from corvo.runtime.admin_password import BadPassword, read_password
 from corvo.runtime.certificate import BadCertificate
 from corvo.runtime.clustering import is_clustered
 from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
+from corvo.runtime.movable_clock import wall_clock
 from corvo.runtime.origins import parse_origins
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
@@ -167,7 +168,8 @@ async def _run(
     curtain = Curtain(lambda: registry.state.redaction)
     listening = EventListener(shards, draining, curtain)
     composed = ComposedEndpoints(shards, fetching, read_db, health, listening, rebuilding)
-    context = PlanContext(settings.shards, settings.max_payload_size, mint, time.time_ns, dice=os.urandom)
+    clock_ns = wall_clock(settings.test_clock, data_dir)
+    context = PlanContext(settings.shards, settings.max_payload_size, mint, clock_ns, dice=os.urandom)
     key_uses = KeyUses(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
     cors, limits = Cors(parse_origins(settings.cors_origins)), _rate_limits(settings, registry)
     streams = Streams(shards, fetching, limits)

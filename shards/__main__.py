@@ -16,6 +16,7 @@ import zmq
 from corvo.model.errors import Corrupt
 from corvo.runtime.clustering import advertised_address, is_clustered, parse_peers, shard_address
 from corvo.runtime.heartbeat import ProcessHeartbeat
+from corvo.runtime.movable_clock import wall_clock
 from corvo.runtime.process import (
     Identity,
     Locked,
@@ -134,7 +135,7 @@ def _serve(settings: Settings, identity: Identity, shard: int, run_dir: Path, pa
         settings.node_id,
         disk,
         callers,
-        time.time_ns,
+        wall_clock(settings.test_clock, run_dir.parent),
         time.monotonic_ns,
         int.from_bytes(os.urandom(8)),
         is_synced,

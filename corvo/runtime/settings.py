@@ -28,8 +28,8 @@ from corvo.model.limits import (
     WORKER_TIMEOUT_MS_MIN,
 )
 from corvo.model.timestamps import parse_duration
-from corvo.runtime.addresses import check_public_url, parse_networks, split_address
-from corvo.runtime.clustering import faults_of
+from corvo.runtime.addresses import check_public_url, is_loopback, parse_networks, split_address
+from corvo.runtime.clustering import faults_of, is_clustered
 from corvo.runtime.origins import parse_origins
 from corvo.runtime.read_db import parse_read_db, without_password
 
@@ -92,6 +92,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cluster_secret_file: Annotated[
         str, Meta(description="file with the secret that all nodes share; without it, nodes must be on loopback")
     ] = ""
+    test_clock: Annotated[
+        bool,
+        Meta(
+            description="for tests: the clock of this node can be moved forward; on loopback, a single node, new data"
+        ),
+    ] = False
     heartbeat_interval: Annotated[
         float, Meta(ge=0.01, le=10, description="seconds between the heartbeats of a shard's leader")
     ] = 0.1
@@ -221,6 +227,8 @@ def _check_relations(settings: Settings) -> list[str]:
             faults.append(f"--{name.replace('_', '-')} is {shown(value)}: {error}")
     if half := half_of_tls(settings.tls_cert, settings.tls_key):
         faults.append(half)
+    if settings.test_clock and not faults and (is_clustered(settings) or not is_loopback(settings.bind)):
+        faults.append("--test-clock is for tests, on a single node on loopback: its jobs get times of the future")
     return faults + faults_of(settings)
 
 

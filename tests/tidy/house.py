@@ -17,12 +17,14 @@ LEAVES = (
     "corvo/cli/",
     "corvo/client/",
     "corvo/worker.py",
+    "corvo/testing/",
     "corvo/links/",
     "corvo/runtime/process.py",
     "corvo/runtime/admin_password.py",
     "corvo/runtime/secret_file.py",
     "corvo/runtime/certificate.py",
     "corvo/runtime/heartbeat.py",
+    "corvo/runtime/movable_clock.py",
 )
 
 

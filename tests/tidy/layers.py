@@ -21,6 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "client",
         "worker",
         "cli",
+        "testing",
     ),
     "corvo.client.worker": (
         "outcomes",

@@ -32,6 +32,7 @@ from corvo.runtime.addresses import is_loopback, split_address
 from corvo.runtime.admin_password import BadPassword, exposure, read_password
 from corvo.runtime.certificate import BadCertificate, load_certificate
 from corvo.runtime.clustering import is_clustered, shard_address, unreachable_address
+from corvo.runtime.movable_clock import MOVED, mark
 from corvo.runtime.process import (
     RUN,
     BadSecret,
@@ -77,6 +78,7 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
         ) from None
     with lock, ExitStack() as listening:
         is_new = check_identity(data_dir, settings) is None
+        check_clock(data_dir, settings.test_clock, is_new)
         if settings.bootstrap:
             make_secret(Path(settings.cluster_secret_file))
         check_secret(settings.cluster_secret_file)
@@ -150,6 +152,17 @@ def make_directories(data_dir: Path) -> None:
         raise CannotStart(
             f"cannot use {data_dir} as data directory: {error.strerror}; choose another --data-dir"
         ) from None
+
+
+def check_clock(data_dir: Path, is_movable: bool, is_new: bool) -> None:
+    """Times of a future that has not come do not mix with real ones: jobs would stand still until it comes."""
+    is_marked = (data_dir / MOVED).exists()
+    if is_movable and not is_new and not is_marked:
+        raise CannotStart(f"{data_dir} holds jobs of a server with a real clock; --test-clock needs a new directory")
+    if is_marked and not is_movable:
+        raise CannotStart(f"{data_dir} was made with --test-clock, for tests; use another --data-dir")
+    if is_movable:
+        mark(data_dir)
 
 
 def check_identity(data_dir: Path, settings: Settings) -> Identity | None:
