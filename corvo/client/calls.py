@@ -45,7 +45,7 @@ def call_of(
     path = PREFIX + route.path.format_map({key: quote(value, safe="") for key, value in parameters.items()})
     if query is not None and (named := urlencode(query_of(query))):
         path = f"{path}?{named}"
-    content = None if body is None else msgspec.json.encode(_without_defaults(body))
+    content = None if body is None else msgspec.json.encode(without_defaults(body))
     return HttpCall(
         route.method, path, content, route.answers, route.wait_s + getattr(body, "timeout", 0.0), route.repeats
     )
@@ -67,11 +67,11 @@ def read_answer(call: HttpCall[A], status: int, headers: Mapping[str, str], cont
 
 
 def query_of(query: msgspec.Struct) -> dict[str, Any]:
-    fields = _without_defaults(query)
+    fields = without_defaults(query)
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in fields.items()}
 
 
-def _without_defaults(struct: msgspec.Struct) -> dict[str, Any]:
+def without_defaults(struct: msgspec.Struct) -> dict[str, Any]:
     """Only what differs from the default is sent: a default that the server changes takes effect without a new client.
     Documents are sent whole."""
     given = ((field, getattr(struct, field.name)) for field in msgspec.structs.fields(struct))
@@ -80,7 +80,7 @@ def _without_defaults(struct: msgspec.Struct) -> dict[str, Any]:
 
 def _lean(value: Any) -> Any:
     if isinstance(value, Body):
-        return _without_defaults(value)
+        return without_defaults(value)
     if isinstance(value, dict):
         return {key: _lean(item) for key, item in value.items()}
     if isinstance(value, list):

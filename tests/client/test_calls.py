@@ -43,10 +43,10 @@ def test_a_body_inside_a_body_is_lean_too() -> None:
     ],
 )
 def test_what_the_server_reads_would_be_sent_the_same(body: msgspec.Struct) -> None:
-    sent = msgspec.json.encode(calls._without_defaults(body))
+    sent = msgspec.json.encode(calls.without_defaults(body))
 
     read = msgspec.json.decode(sent, type=type(body))
-    assert msgspec.json.encode(calls._without_defaults(read)) == sent
+    assert msgspec.json.encode(calls.without_defaults(read)) == sent
 
 
 def test_a_query_names_only_what_was_said() -> None:

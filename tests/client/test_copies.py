@@ -34,7 +34,7 @@ def test_what_the_client_sends_is_what_the_server_reads(endpoint: Endpoint) -> N
     assert kind is not None
     copy = msgspec.convert(endpoint.example, kind)
 
-    sent = msgspec.json.encode(calls._without_defaults(copy))
+    sent = msgspec.json.encode(calls.without_defaults(copy))
 
     read, meant = (
         msgspec.json.decode(text, type=endpoint.body) for text in (sent, msgspec.json.encode(endpoint.example))

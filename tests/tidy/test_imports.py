@@ -77,6 +77,12 @@ def only_leaves_import_leaves(module: Module) -> Iterator[str]:
             yield f"{module.at(node)} imports {name}: only leaves import leaves; move what is shared to the core"
 
 
+def _may_use(module: Module) -> set[str]:
+    """Glue is imported by those who have its framework."""
+    glue = {"django", "sqlalchemy", "starlette"} if module.path.startswith("corvo/client/contrib/") else set()
+    return {"httpx", "msgspec", "websockets"} | glue
+
+
 def client_stands_alone(module: Module) -> Iterator[str]:
     """It is installed without the rest, under the name `corvo_client`."""
     if not module.path.startswith("corvo/client/") or module.path.startswith("corvo/client/bench/"):
@@ -88,7 +94,7 @@ def client_stands_alone(module: Module) -> Iterator[str]:
             yield f"{module.at(node)} imports {name}: the client is installed without it; derive what it needs"
         elif not is_relative and top in OURS:
             yield f"{module.at(node)} imports {name}: the client has another name elsewhere; write `from . import …`"
-        elif not is_relative and top not in sys.stdlib_module_names and top not in ("httpx", "msgspec", "websockets"):
+        elif not is_relative and top not in sys.stdlib_module_names | _may_use(module):
             yield f"{module.at(node)} imports {top}: the client may use httpx, msgspec and websockets only"
 
 
