@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run test unit system lint types simulate fuzz chaos bench fmt lock docs sdks dist clean
+.PHONY: help setup console run test unit system lint types simulate fuzz openapi chaos bench fmt lock docs sdks dist clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ simulate: setup ## whole Raft clusters from seeds: SEEDS=10000, or SEED=4711 to 
 fuzz: setup ## look for inputs that break a parser: FUZZ_SECONDS=3600 each, FUZZ="jq http" for some of them
 	@$(PIP) --require-hashes -r requirements-fuzz.lock
 	@$(BIN)/python -m tests.fuzz.run $(FUZZ) --seconds $(or $(FUZZ_SECONDS),3600)
+
+openapi: setup ## requests made from /openapi.json, with a key of each role: EXAMPLES=100 for each endpoint
+	@OPENAPI_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/system/test_openapi_calls.py
 
 chaos: setup ## kill processes of a server under load and check every promise
 	@$(BIN)/python -m chaos.kill_shards

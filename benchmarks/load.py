@@ -229,6 +229,11 @@ def post(path: str, body: bytes) -> bytes:
     ) + body
 
 
+def with_header(request: bytes, name: str, value: str) -> bytes:
+    line, _, rest = request.partition(b"\r\n")
+    return b"%b\r\n%b: %b\r\n%b" % (line, name.encode(), value.encode(), rest)
+
+
 def get(path: str) -> bytes:
     return b"GET %b HTTP/1.1\r\nhost: benchmark\r\n\r\n" % path.encode()
 

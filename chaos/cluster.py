@@ -35,6 +35,10 @@ class ClusterNode:
         self._node: Node | None = None
         self._http = httpx.Client(base_url=self.url, timeout=5.0)
 
+    def show(self, credential: str) -> None:
+        """Send it with every request to this node."""
+        self._http.headers["x-api-key"] = credential
+
     def __repr__(self) -> str:
         return self.name
 

@@ -32,6 +32,7 @@ from corvo.queries.queues import QueueView
 from corvo.runtime import settings
 from corvo.state import keys
 from docs import llms
+from docs.security.page import security
 from docs.seeds.page import seeds
 from gateway.console.assets import Console
 from gateway.field_notes import note_of
@@ -201,6 +202,7 @@ def pages() -> dict[str, str]:
         "keys.md": all_keys(),
         "metrics.md": metrics(),
         "cli.md": cli(),
+        "security.md": security(ENDPOINTS),
         "seeds.md": seeds(),
     }
     return {name: _finished(text) for name, text in made.items()}

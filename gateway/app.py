@@ -151,6 +151,8 @@ class Gateway:
             else:
                 around, auditing = auditing.around, None  # refusals from here on are recorded as outcomes
                 answer = await around(endpoint, asked, request, self._answer)
+            if answer.status == 204 and request.admission is not None and request.admission.is_over:
+                raise refused()  # it was revoked while the request waited, and the wait ended for that
             if isinstance(answer.body, Streaming):
                 await response.stream(answer.status, answer.body)
             else:

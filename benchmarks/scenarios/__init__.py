@@ -11,6 +11,7 @@ from benchmarks.scenarios import (
     half_load,
     http_servers,
     idle,
+    keys,
     latency,
     lists,
     mirror,
@@ -42,4 +43,5 @@ SCENARIOS = (
     mirror.SCENARIO,
     rivals.SCENARIO,
     search.SCENARIO,
+    keys.SCENARIO,
 )

@@ -36,7 +36,7 @@ class _Round(msgspec.Struct):
 def run(setup: Setup) -> Findings:
     with ExitStack() as running:
         node = running.enter_context(Node(setup.folder / "node", *setup.flags))
-        requests = _requests(node.settings.shards)
+        requests = enqueues(node.settings.shards)
         servers: dict[str, tuple[Address, Program]] = {OURS: (node.address, node.program)}
         empty = Ceiling(setup.folder, _answer_bytes(node.address, requests[0]))
         running.callback(empty.stop)
@@ -58,7 +58,7 @@ def run(setup: Setup) -> Findings:
     return _findings(rounds)
 
 
-def _requests(shard_count: int) -> list[bytes]:
+def enqueues(shard_count: int) -> list[bytes]:
     queues = queues_over_all(shard_count, QUEUES_A_SHARD, "enqueue")
     return [post(PATH, msgspec.json.encode({"queue": queue, "payload": PAYLOAD})) for queue in queues]
 

@@ -57,18 +57,19 @@ def run(setup: Setup) -> Findings:
     return Findings(figures, {}, [] if prototype is not None else [NO_PROTOTYPE])
 
 
-def apart(address: Address, shape: str, seconds: float) -> float:
+def apart(address: Address, shape: str, seconds: float, key: str = "") -> float:
     """Runs in its own process: the driver must not share an interpreter with the progress bar."""
-    command = python("-m", "benchmarks.scenarios.stream", json.dumps([*address, *SHAPES[shape][:3], seconds]))
+    command = python("-m", "benchmarks.scenarios.stream", json.dumps([*address, *SHAPES[shape][:3], seconds, key]))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + APART_S, check=False)
     if done.returncode:
         raise LoadFailed(done.stderr.strip().splitlines()[-1])
     return float(done.stdout)
 
 
-async def drive(url: str, queue: str, jobs: int, ahead: int, end: float) -> int:
+async def drive(url: str, queue: str, jobs: int, ahead: int, end: float, key: str) -> int:
     operations = 0
-    async with websockets.connect(url, compression=None, max_size=None) as socket:
+    headers = {"x-api-key": key} if key else {}
+    async with websockets.connect(url, compression=None, max_size=None, additional_headers=headers) as socket:
         number = 0
 
         async def send(acks: list[dict[str, Any]]) -> None:
@@ -89,11 +90,11 @@ async def drive(url: str, queue: str, jobs: int, ahead: int, end: float) -> int:
     return operations
 
 
-async def _measure(host: str, port: int, connections: int, jobs: int, ahead: int, seconds: float) -> float:
+async def _measure(host: str, port: int, connections: int, jobs: int, ahead: int, seconds: float, key: str) -> float:
     url = f"ws://{host}:{port}/api/v1/stream"
     started = perf_counter()
     counts = await asyncio.gather(
-        *(drive(url, f"stream.{n}", jobs, ahead, started + seconds) for n in range(connections))
+        *(drive(url, f"stream.{n}", jobs, ahead, started + seconds, key) for n in range(connections))
     )
     return sum(counts) / (perf_counter() - started)
 

@@ -66,8 +66,8 @@ def _check_planned(frame: Frame) -> None:
 
 
 def _check_same(frame: Frame, raw: bytes) -> None:
-    if _has_a_key_twice(raw):
-        return  # of two values for one key, MessagePack made from it has one
+    if _differs_as_messagepack(raw):
+        return  # MessagePack made from it has one value for a key, and no invalid text
     try:
         other = read_frame(MSGPACK, msgspec.msgpack.encode(msgspec.json.decode(raw)))
     except (ValueError, OverflowError):  # a number, or a surrogate, that MessagePack cannot have
@@ -77,14 +77,14 @@ def _check_same(frame: Frame, raw: bytes) -> None:
     assert _shape(frame) == _shape(other), (frame, other)
 
 
-def _has_a_key_twice(raw: bytes) -> bool:
+def _differs_as_messagepack(raw: bytes) -> bool:
     def pairs(found: list[tuple[str, Any]]) -> None:
         if len({key for key, _ in found}) < len(found):
             raise _KeyTwiceError
 
     try:
         json.loads(raw, object_pairs_hook=pairs)
-    except _KeyTwiceError:
+    except (_KeyTwiceError, UnicodeDecodeError):
         return True
     return False
 

@@ -50,12 +50,16 @@ class Told(NamedTuple):
         return msgspec.json.decode(self.content)
 
     @property
+    def _is_refusal(self) -> bool:
+        return self.status >= 400 and self.headers.get("content-type") == "application/json"
+
+    @property
     def code(self) -> str:
-        return str(self.json["code"]) if self.status >= 400 else ""
+        return str(self.json["code"]) if self._is_refusal else ""
 
     @property
     def error(self) -> str:
-        return str(self.json["error"]) if self.status >= 400 else ""
+        return str(self.json["error"]) if self._is_refusal else ""
 
 
 class KeyedHouse(WholeHouse):
