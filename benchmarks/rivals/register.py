@@ -1,9 +1,19 @@
 """The rivals: the packages of each, the start of its worker, and the settings needed to judge its figures."""
 
 from benchmarks.rivals.rival import Rival
-from benchmarks.rivals.servers import Beanstalkd, Postgres, Redis
+from benchmarks.rivals.servers import Beanstalkd, CorvoServer, Postgres, Redis
 
 CELERY_ALONE = ("--without-gossip", "--without-mingle")  # no communication between workers, because there is one
+
+# Measured as the others are, and no rival.
+OUR_WORKER = Rival(
+    name="Corvo, Python worker",
+    package="corvo-server",
+    module="with_corvo",
+    server=CorvoServer,
+    worker=("-m", "corvo.cli.main", "worker", "with_corvo:app", "--log-level", "warning"),
+    setting="one worker process, 10 jobs at a time, those of 50 ms claimed ahead; a request for each enqueue",
+)
 
 RIVALS = (
     Rival(
@@ -29,6 +39,14 @@ RIVALS = (
         server=Redis,
         worker=("-m", "dramatiq", "with_dramatiq", "--processes", "1", "--threads", "8"),
         setting="one worker process, 8 threads",
+    ),
+    Rival(
+        name="Taskiq",
+        package="taskiq-redis",
+        module="with_taskiq",
+        server=Redis,
+        worker=("-m", "taskiq", "worker", "with_taskiq:broker", "--workers", "1", "--log-level", "ERROR"),
+        setting="one worker process, 100 jobs at a time; a list that loses jobs with their worker",
     ),
     Rival(
         name="Huey",

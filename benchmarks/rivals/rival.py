@@ -87,6 +87,11 @@ class Ring:
     def __exit__(self, *_: object) -> None:
         self._running.close()
 
+    @property
+    def url(self) -> str:
+        """Of the server."""
+        return self._server.url
+
     def work(self) -> Program:
         """Starts a worker, which runs until the end or until it is killed."""
         worker = Program(self._command("work"), self._folder / "worker.log", self._folder, environ=self._environ())

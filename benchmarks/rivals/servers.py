@@ -5,9 +5,10 @@ import pwd
 import shutil
 import socket
 import subprocess
+import urllib.request
 from pathlib import Path
 
-from benchmarks.processes import Program
+from benchmarks.processes import Program, python
 
 READY_S_MAX = 30.0
 POSTGRES_USER = "postgres"  # its server refuses to run as root
@@ -76,6 +77,29 @@ class Redis(Server):
         durable = ["--appendonly", "yes", "--appendfsync", "always"] if is_durable else []
         place = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder)]
         return [_find("redis-server"), *place, *durable]
+
+
+class CorvoServer(Server):
+    scheme = "http"
+
+    @classmethod
+    def require(cls) -> None:
+        """It is this tree."""
+
+    @classmethod
+    def says(cls, is_durable: bool) -> str:
+        return "Corvo as it comes: fsync on, a job that was acknowledged is on disk"
+
+    def command(self, folder: Path, is_durable: bool) -> list[str]:
+        return python("-m", "corvo.cli.main", "server", "--data-dir", str(folder), "--bind", f"127.0.0.1:{self.port}")
+
+    def is_ready(self) -> bool:
+        """It listens before it can serve."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=1.0) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
 
 
 class Beanstalkd(Server):

@@ -21,6 +21,7 @@ from benchmarks.scenarios import (
     slope,
     stream,
     timers,
+    worker,
 )
 
 SCENARIOS = (
@@ -41,6 +42,7 @@ SCENARIOS = (
     overload.SCENARIO,
     lists.SCENARIO,
     mirror.SCENARIO,
+    worker.SCENARIO,
     rivals.SCENARIO,
     search.SCENARIO,
     keys.SCENARIO,

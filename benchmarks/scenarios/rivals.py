@@ -24,7 +24,7 @@ from benchmarks.load import LoadFailed, percentiles_ms
 from benchmarks.node import Node
 from benchmarks.processes import NotReady
 from benchmarks.prototype import Prototype
-from benchmarks.rivals.register import RIVALS
+from benchmarks.rivals.register import OUR_WORKER, RIVALS
 from benchmarks.rivals.rival import Ring, Rival
 from benchmarks.rivals.servers import Missing
 from benchmarks.scenario import NO_PROTOTYPE, Advance, Scenario, Setup
@@ -59,13 +59,13 @@ def run(setup: Setup) -> Findings:
     rounds = 1 if setup.is_quick else min(setup.rounds, 3)
     found: dict[str, list[Three]] = {}
     notes: list[str] = [ABOUT_OURS]
-    advance = setup.watch.stage("ours and others", rounds * (len(OURS) + len(RIVALS)) * 3)
+    advance = setup.watch.stage("ours and others", rounds * (len(OURS) + 1 + len(RIVALS)) * 3)
     fresh = (setup.folder / f"ring-{number}" for number in count())
     for name, shape in OURS.items():
         with Node(next(fresh), *setup.flags) as node:
             found[name] = [_ours(node, shape, setup, advance) for _ in range(rounds)]
     prototype = _prototype(setup, rounds)
-    for rival in RIVALS:
+    for rival in (OUR_WORKER, *RIVALS):
         try:
             python, version = rival.find(setup.rivals)
         except Missing as missing:
@@ -122,10 +122,10 @@ def _theirs(rings: Callable[[], Ring], setup: Setup, advance: Advance) -> Three:
         lives = _lives(ring, setup.round_s)
         advance(1)
     with rings() as ring:
-        drained = _drained(ring, _drain_jobs(lives, setup.round_s))
+        drained = _filled_and_drained(ring, _drain_jobs(lives, setup.round_s))
         advance(1)
     with rings() as ring:
-        latency = _latency(ring, _latency_jobs(setup))
+        latency = latency_p50_ms(ring, _latency_jobs(setup))
         advance(1)
     return Three(lives, drained, latency)
 
@@ -141,15 +141,20 @@ def _lives(ring: Ring, seconds: float) -> float:
     return arrived / seconds
 
 
-def _drained(ring: Ring, jobs: int) -> float:
+def _filled_and_drained(ring: Ring, jobs: int) -> float:
     ring.produce(0, 0, count=jobs)
+    return drained(ring, jobs)
+
+
+def drained(ring: Ring, jobs: int) -> float:
+    """Starts a worker for jobs that are there. Jobs per second, from the first to the last."""
     worker = ring.work()
     ring.await_arrival(0, jobs, worker)
     moments = [ring.board.arrived_at(number) for number in range(jobs)]
     return (jobs - 1) / max(max(moments) - min(moments), 1e-6)
 
 
-def _latency(ring: Ring, jobs: int) -> float:
+def latency_p50_ms(ring: Ring, jobs: int) -> float:
     worker = ring.work()
     ring.produce(0, 0, count=1)
     ring.await_arrival(0, 1, worker)
@@ -179,7 +184,7 @@ def _figures(name: str, threes: list[Three]) -> list[Figure]:
 
 def _ahead(found: dict[str, list[Three]]) -> list[Figure]:
     """Compares Corvo's fastest shape, and its job-by-job shape, with the fastest rival; all rivals run job by job."""
-    theirs = {name: threes for name, threes in found.items() if name not in OURS}
+    theirs = {name: threes for name, threes in found.items() if name not in (*OURS, OUR_WORKER.name)}
     if not theirs:
         return []
     figures = []
@@ -189,6 +194,9 @@ def _ahead(found: dict[str, list[Three]]) -> list[Figure]:
         best = _rates(theirs[name], field)
         goal = Goal("ahead of all others", least=1.0)
         figures.append(compared(f"{label}, our fastest", ours, "jobs/s", best, name, goal))
+        if OUR_WORKER.name in found:
+            mine = _rates(found[OUR_WORKER.name], field)
+            figures.append(compared(f"{label}, Python worker", mine, "jobs/s", best, name))
         figures.append(compared(f"{label}, job by job", _rates(found[JOB_BY_JOB], field), "jobs/s", best, name))
     return figures
 

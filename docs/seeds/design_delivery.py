@@ -196,7 +196,7 @@ STRUCTURE = Section(
             "structure-client",
             "`pkg/client`: client and worker library",
             "languages",
-            "A Python client, `corvo-client`, with a method for each endpoint; no worker library.",
+            "In Python: `corvo-client`, with [a worker](../how-to/write-a-python-worker.md); none in Go.",
         ),
         works("structure-dockerfile", "`deploy/Dockerfile`", "`Dockerfile`."),
         not_yet("structure-compose", "`deploy/docker-compose.yml`", "packaging", "None."),

@@ -154,11 +154,10 @@ SHUTDOWN = Section(
             ],
             fresh=["seed.lease"],
         ),
-        not_yet(
+        works(
             "worker-deployment",
             "a Deployment of workers with `CORVO_URL`, `CORVO_QUEUES`, `CORVO_CONCURRENCY`",
-            "languages",
-            "There is no worker library that reads them; `corvo` itself reads `CORVO_SERVER`.",
+            "`corvo worker` reads them: [a Python worker](../how-to/write-a-python-worker.md#stop-a-worker).",
         ),
         works(
             "checkpoint-resume",

@@ -151,6 +151,38 @@ def test_a_client_is_installed_without_a_server(dist: Path, tmp_path: Path) -> N
     assert environment.says("import importlib.util as util; print(util.find_spec('corvo'))") == "None"
 
 
+_WORKER = """
+import asyncio
+from corvo_client.worker import Corvo, Worker
+
+app = Corvo("{url}")
+
+@app.task("installed.alone")
+def double(n: int) -> int:
+    return 2 * n
+
+async def main():
+    worker = Worker(app)
+    await worker.start()
+    job = await double.aenqueue(4)
+    print(await asyncio.to_thread(job.result))
+    assert await worker.stop() == 0
+
+asyncio.run(main())
+"""
+
+
+def test_a_worker_runs_where_only_the_client_is_installed(dist: Path, tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "env")
+    environment.install(wheel_of(dist, CLIENT))
+    node = Node.start(tmp_path / "data")
+    try:
+        assert environment.says(_WORKER.format(url=node.url)) == "8"
+        assert "--concurrency" in run([str(environment.python), "-m", "corvo_client.worker", "--help"], cwd=tmp_path)
+    finally:
+        node.stop()
+
+
 def test_both_live_in_one_environment_and_leave_it_alone(dist: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path / "env")
     for name in (SERVER, CLIENT):

@@ -12,10 +12,12 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 def worker(
     target: Annotated[str, typer.Argument(metavar="MODULE:APP", help="where the app is, such as shop.jobs:app")],
-    queues: Annotated[str, typer.Option(metavar="A,B", help="only these; default: those of all tasks")] = "",
-    concurrency: Annotated[int, typer.Option("--concurrency", "-c", metavar="N", min=1, help="jobs at a time")] = 10,
-    server: Annotated[
-        str | None, typer.Option(help="address, or several with commas; default: the app's", envvar="CORVO_SERVER")
+    queues: Annotated[str, typer.Option(metavar="A,B", help="only these; default: all", envvar="CORVO_QUEUES")] = "",
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", metavar="N", min=1, help="jobs at a time", envvar="CORVO_CONCURRENCY")
+    ] = 10,
+    servers: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="or several with commas; default: the app's")
     ] = None,
     shutdown_timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="for running jobs to end after SIGTERM")
@@ -47,7 +49,7 @@ def worker(
         target=target,
         queues=[each for each in queues.split(",") if each],
         concurrency=concurrency,
-        server=server,
+        server=servers,
         shutdown_timeout=shutdown_timeout,
         lease=lease,
         prefetch=prefetch,

@@ -38,7 +38,8 @@ class BoundDecorator(Protocol):
 
 
 class Corvo:
-    """`Corvo("http://localhost:8080")`, several addresses of one cluster with commas, or none: `CORVO_SERVER`.
+    """`Corvo("http://localhost:8080")`, several addresses of one cluster with commas, or none: `CORVO_SERVER`
+    or `CORVO_URL`.
 
     `lifespan` is an async context manager around each worker process; `ctx.resources` is what it yields.
     """
@@ -51,7 +52,7 @@ class Corvo:
         ca_cert: str | None = None,
         lifespan: Lifespan | None = None,
     ) -> None:
-        named = server or os.environ.get("CORVO_SERVER") or DEFAULT_SERVER
+        named = server or os.environ.get("CORVO_SERVER") or os.environ.get("CORVO_URL") or DEFAULT_SERVER
         self.servers = [each.strip() for each in named.split(",") if each.strip()]
         self.api_key = api_key or os.environ.get("CORVO_API_KEY") or None
         self.ca_cert = ca_cert or os.environ.get("CORVO_CA_CERT") or None

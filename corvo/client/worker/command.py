@@ -6,6 +6,7 @@ Exit codes: 0 stopped, every job reported; 1 stopped by force, or the server cou
 import argparse
 import importlib
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,9 @@ def find_app(target: str) -> Any:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m corvo_client.worker", description="Runs the tasks of an app.")
     parser.add_argument("target", metavar="MODULE:APP", help="where the app is, such as shop.jobs:app")
-    parser.add_argument("--queues", default="", metavar="A,B", help="only these; default: those of all tasks")
-    parser.add_argument("--concurrency", "-c", type=int, default=10, metavar="N", help="jobs at a time (10)")
+    queues, slots = os.environ.get("CORVO_QUEUES", ""), os.environ.get("CORVO_CONCURRENCY", "10")
+    parser.add_argument("--queues", default=queues, metavar="A,B", help="only these [CORVO_QUEUES]; default: all")
+    parser.add_argument("--concurrency", "-c", type=int, default=slots, metavar="N", help="[CORVO_CONCURRENCY] (10)")
     parser.add_argument("--server", help="address, or several with commas; default: the app's")
     parser.add_argument(
         "--shutdown-timeout", type=float, default=25.0, metavar="S", help="for running jobs to end (25)"

@@ -235,10 +235,13 @@ class Ledger:
             held.is_busy = False
             if flight.kind == "beat":
                 self._note_again(held, *flight.notes[place])
-            else:
+            elif held.report is not None:
                 self._file(held)
 
     def _note_again(self, held: Held, note: Note, futures: list["Future[None]"]) -> None:
+        if not held.is_known:
+            _fail(futures, "the job is no longer this worker's")
+            return
         if note.usage:
             held.usages.insert(0, (note.usage, futures[0]))
         else:  # what was said meanwhile is newer
@@ -317,7 +320,8 @@ class Ledger:
         complaints: list[str] = []
         for number, (held, item) in enumerate(zip(flight.helds, items, strict=True)):
             held.is_busy = False
-            assert held.report is not None
+            if held.report is None:
+                continue  # its lease ended while this was on its way, and the job was claimed anew
             what = "completed" if number < len(acked) else item.status or "failed"
             if item.code in AGAIN:
                 self._file(held)
