@@ -9,7 +9,6 @@ from docs.seeds.rows import (
     enqueued,
     fetched,
     get,
-    not_yet,
     post,
     works,
 )
