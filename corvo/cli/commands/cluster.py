@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, asking
+from corvo.cli.commands.requests import Commands, OutputFormat, ServerUrl, Yes, asking, confirm
 from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
@@ -65,18 +65,23 @@ def add(
 
 
 @app.command()
-def remove(node: NodeName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
+def remove(
+    node: NodeName, yes: Yes = False, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
+) -> None:
     """Remove a node from every shard. Stop the node afterwards; its data is no longer used.
+
+    It asks first. Without a terminal it needs --yes.
 
     \b
     Examples:
       corvo cluster remove node-4
-      corvo cluster remove node-4 --server http://db-1:8080 --output json
+      corvo cluster remove node-4 --server http://db-1:8080 --yes --output json
     """
     from corvo.cli.screen import show_cluster  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
     from corvo.client.bodies import RemoveBody  # lazy: msgspec
 
+    confirm(yes, f"Remove {node} from every shard?")
     with asking(server, timeout_s=CHANGE_S) as client:
         view = client.cluster_remove(RemoveBody(node_id=node))
     answer(view, output, lambda: show_cluster.members(view))

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from corvo.cli.commands.requests import MISUSED, Commands, OutputFormat, PriorityName, ServerUrl, asking, stop
+from corvo.cli.commands.requests import (
+    MISUSED,
+    Commands,
+    OutputFormat,
+    PriorityName,
+    ServerUrl,
+    Yes,
+    asking,
+    confirm,
+    stop,
+)
 from corvo.cli.commands.watching import watchable
 from corvo.client import DEFAULT_SERVER
 
@@ -226,17 +236,20 @@ def run(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: Outp
 
 
 @app.command()
-def delete(schedule: ScheduleName, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table") -> None:
-    """Delete a schedule. Its jobs stay.
+def delete(
+    schedule: ScheduleName, yes: Yes = False, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
+) -> None:
+    """Delete a schedule. Its jobs stay. It asks first; without a terminal it needs --yes.
 
     \b
     Examples:
       corvo schedules delete nightly
-      corvo schedules delete nightly --output json
+      corvo schedules delete nightly --yes --output json
     """
     from corvo.cli.screen import show_schedules  # lazy: rich
     from corvo.cli.screen.show import answer  # lazy: rich
 
+    confirm(yes, f"Delete the schedule {schedule}?")
     with asking(server) as client:
         deleted = client.delete_schedule(schedule)
     answer(deleted, output, lambda: show_schedules.deleted(deleted))

@@ -39,7 +39,7 @@ def test_each_command_explains_itself_with_an_example(command: str, capsys: pyte
     ("arguments", "path", "body"),
     [
         (["add", "node-4", "db-4:9400"], "/cluster/join", JoinBody(node_id="node-4", address="db-4:9400")),
-        (["remove", "node-4"], "/cluster/remove", RemoveBody(node_id="node-4")),
+        (["remove", "node-4", "--yes"], "/cluster/remove", RemoveBody(node_id="node-4")),
         (["transfer", "node-4"], "/cluster/transfer", TransferBody(node_id="node-4")),
         (["transfer", "node-4", "--shard", "0"], "/cluster/transfer", TransferBody(node_id="node-4", shard=0)),
     ],
@@ -64,7 +64,7 @@ def test_json_is_the_answer_itself(playback: Playback, capsys: pytest.CaptureFix
     playback.answer("POST", "/cluster/remove", MEMBERS)
     playback.answer("GET", "/cluster/status", a_cluster(a_replica()))
 
-    assert run(["cluster", "remove", "node-4", "--output", "json"]) == 0
+    assert run(["cluster", "remove", "node-4", "--yes", "--output", "json"]) == 0
     assert msgspec.json.decode(capsys.readouterr().out, type=MembersView) == MEMBERS
     assert run(["cluster", "status", "-o", "json"]) == 0
     assert msgspec.json.decode(capsys.readouterr().out, type=ClusterStatus) == a_cluster(a_replica())
@@ -75,9 +75,15 @@ def test_a_change_that_is_refused_is_one_line_and_exit_code_1(
 ) -> None:
     playback.refuse("POST", "/cluster/remove", 409, "MEMBERSHIP_REFUSED", "node-1 is the last voter of shard 0")
 
-    assert run(["cluster", "remove", "node-1"]) == 1
+    assert run(["cluster", "remove", "node-1", "--yes"]) == 1
 
     assert capsys.readouterr().err == "corvo: node-1 is the last voter of shard 0 (MEMBERSHIP_REFUSED)\n"
+
+
+def test_remove_without_a_terminal_needs_a_yes(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cluster", "remove", "node-1"]) == 2
+
+    assert "give --yes" in capsys.readouterr().err and playback.asked == []
 
 
 @pytest.mark.parametrize("arguments", [["add", "node-4"], ["transfer", "node-4", "--shard", "-1"], ["nonsense"]])

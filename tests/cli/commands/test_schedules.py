@@ -155,9 +155,15 @@ def test_run_prints_the_job(playback: Playback, capsys: pytest.CaptureFixture[st
 def test_delete_says_what_is_gone(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
     playback.answer("DELETE", "/schedules/nightly", DeletedSchedule(SCHEDULE_ID, "nightly"))
 
-    assert run(["schedules", "delete", "nightly"]) == 0
+    assert run(["schedules", "delete", "nightly", "--yes"]) == 0
 
     assert capsys.readouterr().out.split() == ["nightly", "deleted"]
+
+
+def test_delete_without_a_terminal_needs_a_yes(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schedules", "delete", "nightly"]) == 2
+
+    assert "give --yes" in capsys.readouterr().err and playback.asked == []
 
 
 def test_a_refusal_is_one_line_and_exit_code_1(playback: Playback, capsys: pytest.CaptureFixture[str]) -> None:
