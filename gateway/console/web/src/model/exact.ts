@@ -20,6 +20,9 @@ export function parseExact(text: string): unknown {
   return /\d{16}/.test(text) ? JSON.parse(text, keepExact as (key: string, value: unknown) => unknown) : JSON.parse(text);
 }
 
+/** Of a field whose last digits do not matter, such as a time in nanoseconds. */
+export const rounded = (value: unknown): number => (value instanceof Exact ? Number(value.source) : Number(value));
+
 /** As JSON again, with the numbers as they came. */
 export function stringify(value: unknown, indent = 2, depth = 0): string {
   if (value instanceof Exact) return value.source;

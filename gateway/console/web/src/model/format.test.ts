@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ago, bytes, parseSpan, perSecond, short, span, utcTime } from "./format";
-import { Exact, parseExact, stringify } from "./exact";
+import { Exact, parseExact, rounded, stringify } from "./exact";
 import { commandOf, curlOf, quoted } from "./shell";
 import { windowOf } from "./window";
 
@@ -23,6 +23,7 @@ test("numbers that JavaScript would round stay as they were sent", () => {
   if (value.id instanceof Exact) expect(stringify(value, 0)).toBe(text);
   else expect(process.version < "v21").toBe(true); // node 20 gives a reviver no source
   expect(stringify({ id: new Exact("12345678901234567890"), empty: {}, list: [] }, 0)).toBe('{"id":12345678901234567890,"empty":{},"list":[]}');
+  expect([rounded(new Exact("1763500000123456789")), rounded(5)]).toEqual([1763500000123456789, 5]);
   expect(JSON.parse(stringify({ a: [1, { b: "x" }] }))).toEqual({ a: [1, { b: "x" }] });
 });
 

@@ -6,7 +6,7 @@ import { useEvents } from "../api/live";
 import { touch, useQuery } from "../api/query";
 import { may } from "../api/session";
 import type { Event, EventsPage, Job, Queue, Why } from "../api/types";
-import { stringify } from "../model/exact";
+import { rounded, stringify } from "../model/exact";
 import { span, whole } from "../model/format";
 import { storyOf, wayOf, type Told } from "../model/lifecycle";
 import { Card, CopyAs, CopyButton, Elapsed, Empty, Head, Loaded, State, Time, useTitle } from "../parts/basic";
@@ -26,7 +26,7 @@ async function keptEvents(id: string): Promise<Event[]> {
   let after = "";
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const { events, next, has_more } = await get<EventsPage>("/cluster/events", { job_ids: id, limit: EVENTS_MAX, after_seq: after });
-    found.push(...events);
+    found.push(...events.map((event) => ({ ...event, at_ns: rounded(event.at_ns) })));
     if (!has_more) break;
     after = next;
   }

@@ -101,7 +101,7 @@ export function JobList({ label, filtered, columns, states, tags = [], empty, ke
   const target: Target = isAll && filter ? { kind: "filter", filter, terms } : { kind: "ids", ids: [...selected] };
   if (filter === null) return null;
   return (
-    <section class="joblist" aria-label={label}>
+    <div class="joblist">
       <Loaded result={first}>
         {(data) => (
           <>
@@ -157,7 +157,7 @@ export function JobList({ label, filtered, columns, states, tags = [], empty, ke
           </>
         )}
       </Loaded>
-    </section>
+    </div>
   );
 }
 
