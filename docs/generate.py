@@ -120,6 +120,7 @@ ERRORS = {
     "KEY_EXISTS": "The key that the request brings is in use. Choose another, or let the server make one.",
     "ROLE_IN_USE": "Keys have this as their role, or a group is mapped to it. Give them another one first.",
     "NAMESPACE_IN_USE": "The namespace has API keys, or it is being deleted.",
+    "PAYLOAD_KEY_MISSING": "This node lacks the key of a payload, or its stored bytes were changed.",
     "TOO_MANY_REDACTIONS": "Too many queues have paths of redaction. Remove those of queues that are gone.",
     "TOO_MANY_KEYS": "The cluster, or the namespace, has the maximum number of API keys. Delete some.",
     "TOO_MANY_ROLES": "The cluster has the maximum number of custom roles, or the key that of roles. Delete some.",

@@ -27,6 +27,7 @@ from corvo.runtime.clustering import is_clustered
 from corvo.runtime.heartbeat import INTERVAL_NS, ProcessHeartbeat
 from corvo.runtime.movable_clock import wall_clock
 from corvo.runtime.origins import parse_origins
+from corvo.runtime.payload_keys import read_payload_keys
 from corvo.runtime.process import Locked, configure_logging, die_with_parent, open_listener, read_settings, take_lock
 from corvo.runtime.read_db import address_of
 from corvo.runtime.secret_file import BadSecretFile, client_secret
@@ -62,6 +63,7 @@ from gateway.readdb.file import READ_DB
 from gateway.search.database import ReadDb
 from gateway.shards.client import Shards
 from gateway.shards.plan_executor import Looking
+from gateway.shards.sealing import Sealing
 
 ASK_S = 10.0  # how long a request may wait for its shard, retries included
 
@@ -89,6 +91,7 @@ def main() -> int:
         return 1
     try:
         policy, sign_on_options = _policy(settings), _sign_on_options(settings)
+        sealing = Sealing(read_payload_keys(settings.payload_key_file))
     except (BadPassword, BadSecretFile) as error:
         log.error(str(error))
         return 1
@@ -96,7 +99,9 @@ def main() -> int:
     if is_clustered(settings):
         os.nice(4)  # a request may wait; a shard that is silent for half a second is considered dead
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, options.run_dir, options.gateway, listener, certificate, policy, sign_on_options))
+        runner.run(
+            _run(settings, options.run_dir, options.gateway, listener, certificate, policy, sign_on_options, sealing)
+        )
     log.info("stopped")
     lock.close()
     return 0
@@ -150,13 +155,14 @@ async def _run(
     certificate: Certificate | None,
     policy: Policy,
     sign_on_options: SignOnOptions,
+    sealing: Sealing,
 ) -> None:
     draining = asyncio.Event()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     server = importlib.import_module(f"gateway.http.servers.{settings.http_server}")  # the other is not loaded
 
-    shards = Shards([f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)], ASK_S)
+    shards = Shards([f"ipc://{run_dir}/shard-{shard}.ipc" for shard in range(settings.shards)], ASK_S, sealing)
     data_dir = run_dir.parent
     read_db = ReadDb(address_of(settings) or data_dir / READ_DB)
     mint = Minter(time.time_ns, int.from_bytes(os.urandom(5)))
@@ -165,7 +171,7 @@ async def _run(
     fetching = Fetcher(shards, draining)
     rebuilding = Rebuilding(data_dir, read_db)
     registry = Registry(lambda ask, timeout_s: shards.ask(0, ask, timeout_s=timeout_s))
-    curtain = Curtain(lambda: registry.state.redaction)
+    curtain = Curtain(lambda: registry.state.redaction, sealing)
     listening = EventListener(shards, draining, curtain)
     composed = ComposedEndpoints(shards, fetching, read_db, health, listening, rebuilding)
     clock_ns = wall_clock(settings.test_clock, data_dir)

@@ -317,6 +317,8 @@ class SearchAnswer(Struct):
     total_relation: Literal["exact", "at_least"] = "exact"
     # false: the search ran out of time before the page was full; `cursor` continues it
     is_complete: bool = True
+    # true: payloads are encrypted, and the search by payload did not look into those
+    sealed_unsearched: bool = False
 
 
 class JobErrorView(Struct):
@@ -509,6 +511,8 @@ class FulltextAnswer(Struct):
     is_complete: bool
     duration_ms: float
     lag_ms: float
+    # true: payloads are encrypted, and their words are not in the index
+    sealed_unsearched: bool = False
 
 
 class QueueView(Struct, kw_only=True):

@@ -188,6 +188,10 @@ class SignOnUnavailable(Unavailable):
     pass
 
 
+class PayloadKeyMissing(Unavailable):
+    pass
+
+
 class AuditUnavailable(Unavailable):
     pass
 
@@ -256,6 +260,7 @@ CLASSES: dict[str, type[ServerRefused]] = {
     "READ_DB_UNAVAILABLE": ReadDbUnavailable,
     "ACCESS_UNAVAILABLE": AccessUnavailable,
     "SIGN_ON_UNAVAILABLE": SignOnUnavailable,
+    "PAYLOAD_KEY_MISSING": PayloadKeyMissing,
     "AUDIT_UNAVAILABLE": AuditUnavailable,
     "OUTCOME_UNKNOWN": OutcomeUnknown,
     "NOT_LEADER": NotLeader,

@@ -261,6 +261,7 @@ CODES = frozenset(
         "OUTCOME_UNKNOWN",
         "OVERLOADED",
         "PARSE_ERROR",
+        "PAYLOAD_KEY_MISSING",
         "PAYLOAD_TOO_LARGE",
         "QUEUE_NOT_FOUND",
         "QUOTA_EXCEEDED",

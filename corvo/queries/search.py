@@ -99,6 +99,9 @@ class SearchAnswer(msgspec.Struct):
         bool,
         Meta(description="false: the search ran out of time before the page was full; `cursor` continues it"),
     ] = True
+    sealed_unsearched: Annotated[
+        bool, Meta(description="true: payloads are encrypted, and the search by payload did not look into those")
+    ] = False
 
 
 class FulltextQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,6 +128,9 @@ class FulltextAnswer(msgspec.Struct):
     is_complete: Annotated[bool, Meta(description="false: too many jobs are new to check all of them")]
     duration_ms: float
     lag_ms: float
+    sealed_unsearched: Annotated[
+        bool, Meta(description="true: payloads are encrypted, and their words are not in the index")
+    ] = False
 
 
 ENDPOINTS = (

@@ -50,6 +50,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     admin_password_file: Annotated[
         str, Meta(description="file with a password that is accepted as the key of an admin; its owner's alone")
     ] = ""
+    payload_key_file: Annotated[
+        str, Meta(description="file with keys, ID:KEY a line, that encrypt payloads on disk; the first one encrypts")
+    ] = ""
     public_url: Annotated[
         str, Meta(description="address at which browsers reach this server, for sign-on: https://corvo.example.com")
     ] = ""

@@ -234,7 +234,9 @@ PAID = Section(
             get("/search/fulltext?q=nothing-like-it", {"results": []}),
             before=[post("/enqueue", '{"queue": "seed.retention"}', status=201)],
         ),
-        not_yet("paid-encryption", "encryption at rest", "security", "Encrypt the volume."),
+        works(
+            "paid-encryption", "encryption at rest", "[Payloads](../how-to/encrypt-payloads.md): `--payload-key-file`."
+        ),
         works(
             "paid-audit",
             "audit log",

@@ -9,7 +9,7 @@ To search by payload is to see: who may try needles learns what is there.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -39,19 +39,27 @@ _PROGRESS = EVENT_NAMES[EventKind.PROGRESS]
 _JOB_DOCUMENTS = ("payload", "progress", "checkpoint", "result")
 
 
+class OpensLists(Protocol):
+    @property
+    def is_on(self) -> bool: ...
+
+    def shown(self, document: Any, subject: str, field: str) -> Any: ...
+
+
 class Curtain:
     """Between documents and people. `rules` gives the paths of queues as they are now."""
 
-    def __init__(self, rules: Callable[[], RedactionRules] = RedactionRules) -> None:
+    def __init__(self, rules: Callable[[], RedactionRules] = RedactionRules, lists: "OpensLists | None" = None) -> None:
+        """`lists` decrypts documents of the read database; those of shards come decrypted."""
         self._rules = rules
+        self._lists = lists
 
     def admit(self, endpoint: Endpoint, asked: Any, principal: Principal) -> None:
         """Refuse a question that would show more than its principal may see."""
         if isinstance(asked, JobQuery) and asked.reveal:
             principal.require(REVEAL_PAYLOADS)
         searched = getattr(asked, "filter", asked)
-        by_payload = isinstance(searched, SearchBody) and (searched.payload_contains or searched.payload_jq)
-        if by_payload or isinstance(searched, FulltextQuery):
+        if _is_by_payload(searched) or isinstance(searched, FulltextQuery):
             principal.require(SEE_PAYLOADS)
 
     def draw(self, shown: Any, asked: Any, principal: Principal) -> None:
@@ -63,10 +71,14 @@ class Curtain:
             for job in shown.jobs:
                 self._job(job, principal)
         elif isinstance(shown, SearchAnswer):
+            shown.sealed_unsearched = self._is_on and _is_by_payload(asked)
             for summary in shown.jobs:
+                summary.payload = self._opened(summary.payload, summary.id, "payload")
                 self._documents(summary, ("payload",), summary.queue, principal)
         elif isinstance(shown, FulltextAnswer):
+            shown.sealed_unsearched = self._is_on
             for hit in shown.results:
+                hit.payload = self._opened(hit.payload, hit.id, "payload")
                 self._documents(hit, ("payload",), hit.queue, principal)
         elif isinstance(shown, ScheduleView):
             self._documents(shown, ("payload",), shown.queue, principal)
@@ -74,6 +86,9 @@ class Curtain:
             self._batch(shown, principal)
         elif isinstance(shown, BatchesAnswer):
             for batch in shown.batches:
+                for callback in (batch.on_complete, batch.on_success, batch.on_failure):
+                    if callback is not None:
+                        callback.payload = self._opened(callback.payload, batch.id, "template")
                 self._batch(batch, principal)
         elif isinstance(shown, EventsPage):
             for event in shown.events:
@@ -97,6 +112,14 @@ class Curtain:
             if callback is not None:
                 self._documents(callback, ("payload",), callback.queue, principal)
 
+    @property
+    def _is_on(self) -> bool:
+        return self._lists is not None and self._lists.is_on
+
+    def _opened(self, document: Any, subject: str, field: str) -> Any:
+        is_stored = self._lists is not None and isinstance(document, msgspec.Raw)
+        return self._lists.shown(document, subject, field) if is_stored and self._lists is not None else document
+
     def _documents(self, view: Any, fields: tuple[str, ...], queue: str, principal: Principal) -> None:
         sees = principal.may(SEE_PAYLOADS)
         paths = self._rules().queues.get(qualify(principal.namespace, queue), ())
@@ -111,3 +134,7 @@ class Curtain:
 @lru_cache(maxsize=2048)
 def _parsed(paths: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(map(parse_path, paths))
+
+
+def _is_by_payload(asked: Any) -> bool:
+    return isinstance(asked, SearchBody) and bool(asked.payload_contains or asked.payload_jq)

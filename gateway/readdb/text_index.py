@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from corvo.model.sealed_text import MARK_TEXT
 from gateway.readdb.seed_tables import integer, metadata, tenant, text, text_or_null
 
 SQLITE_ONLY = {"sqlite_only": True}  # PostgreSQL has none of these tables
@@ -119,7 +120,7 @@ def marker(namespace: str) -> str:
 def document(payload: str, tags: str | None, result: str | None, errors: str | None) -> tuple[str, bool]:
     """The stored parts, then the unescaped text of those that have escapes. Also whether the indexes lack some of it:
     because a text is too long, or because tags have escapes, which SQLite misreads."""
-    documents = [part for part in (payload, tags, result) if part]
+    documents = [part for part in (payload, tags, result) if part and MARK_TEXT not in part]  # no ciphertext
     json = "\n".join(part[:PART_CHARS_MAX] for part in documents)
     parts = [json, (errors or "")[:PART_CHARS_MAX]]
     if "\\" in json:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from corvo.model.errors import invalid
 from corvo.model.job import PRIORITY_NAMES
 from corvo.model.reach import Reach
+from corvo.model.sealed_text import MARK_TEXT
 from corvo.model.timestamps import parse_rfc3339, to_rfc3339
 from corvo.queries.search import SearchBody
 from gateway.readdb.schema import job_errors, jobs
@@ -45,12 +46,12 @@ def residual(body: SearchBody, reach: Reach, is_postgresql: bool = False) -> lis
         conditions.append(_has_error() if body.has_errors else sa.not_(_has_error()))
     conditions += [has_tag(key, value, is_postgresql) for key, value in body.tags.items()]
     if body.payload_contains is not None:
-        conditions.append(_holds(jobs.c.payload, body.payload_contains))
+        conditions += [_holds(jobs.c.payload, body.payload_contains), _IS_READABLE]
     if body.error_contains is not None:
         conditions.append(_has_error(_holds(job_errors.c.error, body.error_contains)))
     if body.payload_jq is not None:
         payload = PAYLOAD_JSON if is_postgresql else jobs.c.payload
-        conditions.append(jq_condition(body.payload_jq, payload, is_postgresql))
+        conditions += [jq_condition(body.payload_jq, payload, is_postgresql), _IS_READABLE]
     return conditions
 
 
@@ -77,6 +78,10 @@ def _has_error(*conditions: Condition) -> Condition:
 
 def _holds(column: sa.ColumnElement[Any], needle: str) -> Condition:
     return Position(column, sa.literal(needle)) > 0
+
+
+# What is encrypted matches nothing, not even by chance.
+_IS_READABLE: Condition = Position(jobs.c.payload, sa.literal(MARK_TEXT)) == 0
 
 
 def _moment(field: str, text: str) -> str:

@@ -5,7 +5,8 @@ answer comes, is decided in `corvo/calls.py`.
 """
 
 import asyncio
-from collections.abc import Generator
+import os
+from collections.abc import Callable, Generator
 from time import monotonic
 from typing import Any
 
@@ -17,8 +18,13 @@ from corvo.calls import CallTable, OpenCall
 from corvo.endpoint import Operation, Query
 from corvo.links.shard_socket import ShardSocket
 from corvo.model.errors import Refusal
+from corvo.ops.jobs.fail import Fail, FailItem
+from corvo.ops.jobs.fetch import Claimed, Fetch
+from gateway.shards.sealing import NO_KEYS, OPENING, Sealing, unopened
 
 SWEEP_S = 0.25
+GIVEN_BACK_MS = 30_000
+GIVE_BACK_S = 10.0
 
 log = structlog.get_logger()
 
@@ -27,6 +33,8 @@ class ShardCall(OpenCall, kw_only=True, eq=False):
     """A call to be awaited: its result, or its refusal raised."""
 
     future: "asyncio.Future[Any]"
+    sealing: Sealing = NO_KEYS
+    give_back: Callable[[list[Claimed]], None] = lambda claimed: None
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self.future.__await__()
@@ -38,15 +46,31 @@ class ShardCall(OpenCall, kw_only=True, eq=False):
         if isinstance(outcome, Refusal):
             self.future.set_exception(outcome)
             self.future.exception()  # looked at: a refusal that nobody awaits any more is no fault to be logged
+        elif type(self.ask) in OPENING:
+            self._open(outcome)
         else:
             self.future.set_result(outcome)
+
+    def _open(self, outcome: Any) -> None:
+        try:
+            self.future.set_result(self.sealing.open(outcome))
+        except Refusal as refusal:
+            if type(self.ask) is Fetch:
+                self.give_back(outcome)
+            self.future.set_exception(refusal)
+            self.future.exception()
+        except Exception:  # a call must end, whatever a disk holds
+            log.exception("a document of a shard cannot be read", ask=type(self.ask).__name__)
+            self.future.set_exception(unopened("it cannot be read"))
+            self.future.exception()
 
 
 class ShardLink:
     """The connection to one shard."""
 
-    def __init__(self, context: "zmq.Context[Any]", shard: int, address: str) -> None:
+    def __init__(self, context: "zmq.Context[Any]", shard: int, address: str, sealing: Sealing) -> None:
         self.table = CallTable(shard)
+        self._sealing = sealing
         self._socket = ShardSocket(context, shard, address)
         self._loop = asyncio.get_running_loop()
         self._is_send_due = False
@@ -57,9 +81,15 @@ class ShardLink:
 
     def ask(self, ask: Operation | Query, timeout_s: float) -> ShardCall:
         now = monotonic()
-        call = ShardCall(ask, now, now + timeout_s, future=self._loop.create_future())
+        sealing = self._sealing
+        call = ShardCall(
+            ask, now, now + timeout_s, future=self._loop.create_future(), sealing=sealing, give_back=self._give_back
+        )
         try:
+            if sealing.is_on:
+                call.ask = sealing.seal(ask)
             self.table.add(call)
+            call.ask = ask  # what is asked again elsewhere is sealed anew
         except Refusal as refusal:
             call.end(refusal)
             return call
@@ -67,6 +97,12 @@ class ShardLink:
             self._is_send_due = True
             self._loop.call_soon(self._send)
         return call
+
+    def _give_back(self, claimed: list[Claimed]) -> None:
+        """Jobs whose payload this node cannot decrypt: others may, and the claim is no attempt."""
+        items = [FailItem(job.job_id, job.lease_token, snooze_ms=GIVEN_BACK_MS) for job in claimed]
+        log.error("claimed jobs cannot be decrypted and are given back", jobs=[item.job_id for item in items[:10]])
+        self.ask(Fail(int.from_bytes(os.urandom(7)), items), GIVE_BACK_S)
 
     def recall(self, call: ShardCall) -> None:
         recall = self.table.recall(call)
@@ -127,9 +163,10 @@ class ShardLink:
 class Shards:
     """All shards of the cluster, by number."""
 
-    def __init__(self, addresses: list[str], timeout_s: float) -> None:
+    def __init__(self, addresses: list[str], timeout_s: float, sealing: Sealing | None = None) -> None:
         self._context: zmq.Context[Any] = zmq.Context()
-        self.links = [ShardLink(self._context, shard, address) for shard, address in enumerate(addresses)]
+        sealing = sealing or NO_KEYS
+        self.links = [ShardLink(self._context, shard, address, sealing) for shard, address in enumerate(addresses)]
         self._timeout_s = timeout_s
 
     def __len__(self) -> int:

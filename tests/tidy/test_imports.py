@@ -19,6 +19,7 @@ ABOVE_THE_CORE = (
     "corvo.runtime.process",
     "corvo.runtime.admin_password",
     "corvo.runtime.secret_file",
+    "corvo.runtime.payload_keys",
     "corvo.runtime.certificate",
     "corvo.runtime.heartbeat",
     "corvo.runtime.movable_clock",

@@ -33,6 +33,7 @@ from corvo.runtime.admin_password import BadPassword, exposure, read_password
 from corvo.runtime.certificate import BadCertificate, load_certificate
 from corvo.runtime.clustering import is_clustered, shard_address, unreachable_address
 from corvo.runtime.movable_clock import MOVED, mark
+from corvo.runtime.payload_keys import read_payload_keys
 from corvo.runtime.process import (
     RUN,
     BadSecret,
@@ -105,7 +106,14 @@ def serve(settings: Settings, parts: Sequence[Program] | None = None, bootstrap:
 
 def _settled(settings: Settings) -> Settings:
     """What depends on where and how we were started, decided for the processes, which run in the data directory."""
-    files = ("cluster_secret_file", "admin_password_file", "oidc_client_secret_file", "tls_cert", "tls_key")
+    files = (
+        "cluster_secret_file",
+        "admin_password_file",
+        "oidc_client_secret_file",
+        "payload_key_file",
+        "tls_cert",
+        "tls_key",
+    )
     if settings.bootstrap and not settings.cluster_secret_file:
         settings = msgspec.structs.replace(settings, cluster_secret_file=str(Path(settings.data_dir, SECRET)))
     return msgspec.structs.replace(
@@ -227,6 +235,7 @@ def check_credentials(settings: Settings) -> None:
     try:
         read_password(settings.admin_password_file)
         client_secret(settings)
+        read_payload_keys(settings.payload_key_file)
     except (BadPassword, BadSecretFile) as error:
         raise CannotStart(str(error)) from None
 
