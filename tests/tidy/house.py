@@ -22,6 +22,7 @@ LEAVES = (
     "corvo/runtime/process.py",
     "corvo/runtime/admin_password.py",
     "corvo/runtime/secret_file.py",
+    "corvo/runtime/payload_keys.py",
     "corvo/runtime/certificate.py",
     "corvo/runtime/heartbeat.py",
     "corvo/runtime/movable_clock.py",
