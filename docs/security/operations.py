@@ -59,10 +59,11 @@ CASES = (
         79,
         "HTML in payloads, errors and names",
         "answers are JSON with `nosniff` and a policy that allows nothing; `/docs`"
-        " shows nothing of a client; there is no console yet",
+        " shows nothing of a client; the console runs no script but its own files, and writes values as text",
         (
             "gateway/test_pages.py::test_documents_may_load_nothing_from_elsewhere",
             "gateway/test_docs_page.py::test_the_policy_allows_the_script_of_the_page_and_no_other",
+            "gateway/console/test_assets.py::test_a_page_may_run_and_load_nothing_but_its_own_files",
         ),
     ),
     *(

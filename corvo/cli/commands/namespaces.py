@@ -67,7 +67,7 @@ def create(namespace: NamespaceName, server: ServerUrl = DEFAULT_SERVER, output:
 def delete(
     namespace: NamespaceName, yes: Yes = False, server: ServerUrl = DEFAULT_SERVER, output: OutputFormat = "table"
 ) -> None:
-    """Delete a namespace that has no API keys.
+    """Delete a namespace that has no API keys. Nobody can reach its jobs any more; they stay stored.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def delete(
     """
     from corvo.cli.screen.show import answer, done  # lazy: rich
 
-    confirm(yes, f"delete the namespace {namespace} and everything in it?")
+    confirm(yes, f"delete the namespace {namespace}? Nobody will reach its jobs any more")
     with asking(server) as client:
         deleted = client.delete_namespace(namespace)
     answer(deleted, output, lambda: done(namespace, deleted.status))
