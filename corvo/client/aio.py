@@ -34,7 +34,7 @@ class AsyncClient(AsyncMethods):
         server: str = DEFAULT_SERVER,
         *,
         timeout_s: float = 10.0,  # for one answer, beyond the time the server may hold it back
-        deadline_s: float = 15.0,  # for all attempts of one call together
+        deadline_s: float = 15.0,  # for all attempts of one call together; 0: one attempt
         waits_for_server: bool = True,  # try again, within the deadline, when nobody listens at the address
         ca_cert: str | None = None,  # file of the authorities to trust; None: see `trusting`
         api_key: str | None = None,  # sent with every request

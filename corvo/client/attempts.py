@@ -24,10 +24,12 @@ class Attempts(Generic[A]):
     def __init__(
         self, call: HttpCall[A], now: float, timeout_s: float, deadline_s: float, waits_for_server: bool
     ) -> None:
-        """With `waits_for_server` off, a server that nobody answers for is not tried again."""
+        """With `waits_for_server` off, a server that nobody answers for is not tried again. A deadline of 0 means one
+        attempt, which has all of its time."""
         self.call = call
         self._timeout_s = timeout_s
-        self._deadline = now + deadline_s + call.wait_s
+        self._is_only = deadline_s <= 0
+        self._deadline = now + (timeout_s if self._is_only else deadline_s) + call.wait_s
         self._waits_for_server = waits_for_server
         self._key = new_key() if call.repeats == "by key" else ""
         self._pause = PAUSE_S_FIRST
@@ -43,7 +45,7 @@ class Attempts(Generic[A]):
 
     def pause_after(self, error: CorvoError, now: float) -> float | None:
         """Seconds until the next attempt; None: there is none."""
-        if not self._may_repeat(error):
+        if self._is_only or not self._may_repeat(error):
             return None
         told = error.retry_after_s if isinstance(error, ServerRefused) else None
         pause = self._pause if told is None else told

@@ -61,7 +61,7 @@ FEATURES = Section(
         works("feature-callbacks", "completion callbacks", "Callbacks of [batches](../how-to/batches.md)."),
         works("feature-mutate", "mutate API (bulk operations)", "See [many jobs](../how-to/bulk.md)."),
         works("feature-singleton-queues", "singleton queues", "`POST /queues/{name}/concurrency` with 1."),
-        works("feature-ui", "web UI", "[The console](../how-to/use-the-console.md)"),
+        works("feature-ui", "web UI", "[The console](../how-to/use-the-console.md)."),
         works("feature-agnostic", "language agnostic", "HTTP and JSON."),
         works("feature-cluster", "clustering, automatic", "See [run a cluster](../how-to/run-a-cluster.md)."),
         works("feature-checkpoints", "checkpoints of long jobs", "See [long jobs](../how-to/long-jobs.md)."),

@@ -54,6 +54,14 @@ def test_only_what_is_safe_is_sent_again(call: HttpCall, error: CorvoError, is_r
     assert (attempts.pause_after(error, 0.0) is not None) == is_repeated
 
 
+def test_a_deadline_of_nothing_means_one_attempt_with_all_of_its_time() -> None:
+    attempts = Attempts(ENQUEUE, 5.0, timeout_s=10.0, deadline_s=0.0, waits_for_server=True)
+
+    assert attempts.begin(5.0)[1] == 10.0
+    assert attempts.pause_after(FULL, 5.0) is None
+    assert attempts.pause_after(BROKEN, 5.0) is None
+
+
 def test_all_attempts_of_a_call_carry_one_key_and_their_number() -> None:
     attempts = attempts_of(ENQUEUE)
 

@@ -31,7 +31,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("how-to/*.md")),
     *sorted((ROOT / "sdk").glob("*/README.md")),
 ]
-LANGUAGES = {"bash", "python", "text", "json", "toml", "yaml", "promql", "javascript"}
+LANGUAGES = {"bash", "python", "text", "json", "toml", "yaml", "promql", "javascript", "typescript", "go"}
 ORDERS = {"", "not run", "in the background"}
 BLOCK_S = 60.0  # a whole cluster starts in one
 CLUSTER_PORTS = (18081, 18082, 18083)

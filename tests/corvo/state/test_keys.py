@@ -183,6 +183,7 @@ def test_every_prefix_has_a_maker_and_every_maker_a_prefix() -> None:
         keys.role("x"),
         keys.namespace("x"),
         keys.SSO,
+        keys.REDACTION,
         keys.ACCESS_VERSION,
         keys.unique("q", "k"),
         keys.idempotent("q", "k"),
