@@ -79,6 +79,14 @@ func (c *Client) Call(ctx context.Context, name string, path []string, sent, ans
 	}
 }
 
+// first is the query that was given, if one was.
+func first[T any](given []T) any {
+	if len(given) == 0 {
+		return nil
+	}
+	return given[0]
+}
+
 func (c *Client) compose(to route, path []string, sent any) (address string, body []byte, err error) {
 	filled := parameterValues(to.path, path)
 	if to.hasBody {

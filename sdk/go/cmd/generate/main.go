@@ -184,7 +184,7 @@ func writeMethod(out, methods *bytes.Buffer, path string, op operation) {
 		body := op.RequestBody.Content[jsonMedia].Schema
 		arguments, sent = arguments+", body "+goType(body, true), "body"
 	} else if query := writeQuery(out, op); query != "" {
-		arguments, sent = arguments+", query "+query, "query"
+		arguments, sent = arguments+", query ..."+query, "first(query)" // an endpoint may get parameters later
 	}
 	comment(methods, "", exported(op.ID)+": "+op.Summary)
 	fmt.Fprintf(methods, "func (c *Client) %s(%s) (answer %s, err error) {\n", exported(op.ID), arguments, answer)
