@@ -4,6 +4,7 @@ Lines are drawn by ourselves and only those that changed are sent: over ssh, a s
 """
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -239,7 +240,19 @@ class Top(App[None]):
         self._shown_place = id(self.session.place)
         self._poller.want(self._asked)
 
+    def _follow_terminal(self) -> None:
+        """The signal of a new size can be lost while much is drawn."""
+        if self.is_headless:
+            return
+        try:
+            size = Size(*os.get_terminal_size())
+        except OSError:  # it is gone
+            return
+        if size != self.size:
+            self.post_message(events.Resize(size, size))
+
     def _tick(self) -> None:
+        self._follow_terminal()
         now = time.monotonic()
         if self._asked is None and now >= self._next_s and (not self.session.is_frozen or self._trouble):
             self._ask()
