@@ -62,7 +62,7 @@ def test_the_server_has_every_file_of_its_packages(dist: Path) -> None:
     """Pages, styles, scripts, SQL and marks of types too: what is not Python must be named in pyproject.toml."""
     wanted = {name for name in tracked_files() if name.startswith(("corvo/", "shards/", "gateway/"))}
     wanted -= {name for name in wanted if name.startswith((f"{CONSOLE}web/", f"{CONSOLE}node.lock"))}  # its sources
-    built = {path.relative_to(ROOT).as_posix() for path in (ROOT / CONSOLE / "built").rglob("*") if path.is_file()}
+    built = {path.relative_to(ROOT).as_posix() for path in (ROOT / CONSOLE / "built").rglob("[!.]*") if path.is_file()}
 
     files = files_of(wheel_of(dist, SERVER))
     assert files == wanted | built
